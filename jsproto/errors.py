@@ -1,0 +1,170 @@
+"""One tree of errors, ordered by culprit.
+
+The first question of whoever catches an error is "whose fault is it?", so that is how the tree branches:
+
+    JsprotoError
+    ├── LocalProtocolError      the caller: nothing was sent, nothing changed
+    │   ├── InvalidSubject  InvalidHeader  InvalidConfig  PayloadTooLarge
+    │   └── ConversationClosed  OutboundFull  BusyConversation
+    ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
+    │   └── InvalidResponse
+    ├── LinkError               the road between: also a ConnectionError
+    │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsUnavailable
+    └── ServerError             the server: understood us and says no
+        ├── AuthorizationFailed  PermissionViolation
+        ├── NoResponders  RequestTimeout (also a TimeoutError)
+        ├── ApiError            an answer of the JetStream API, with code, err_code and description
+        │   └── one class for each kind of answer that a client acts upon
+        └── StatusError         a status frame that ended an operation
+            └── ConsumerDeleted  ConsumerIsPush  BadRequest  LimitExceeded  MessageTooLarge ...
+
+A message says what was expected and what was seen, shortened; never a credential and never a whole payload.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SHOWN: Final = 80
+
+
+def shorten(seen: object, limit: int = _SHOWN) -> str:
+    """``repr`` of what was seen, cut to ``limit`` characters: an error is read by people."""
+    text = repr(seen[: limit + 1] if isinstance(seen, (str, bytes, bytearray)) else seen)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+class JsprotoError(Exception):
+    """Root of everything that jsproto raises on purpose."""
+
+
+# ---------------------------------------------------------------------------------------------- the caller
+
+
+class LocalProtocolError(JsprotoError):
+    """The caller asked for something that is not allowed here; nothing was sent and nothing changed."""
+
+
+class InvalidSubject(LocalProtocolError, ValueError):
+    """A subject, queue, stream, consumer or prefix that the protocol cannot carry (ADR-6)."""
+
+
+class InvalidHeader(LocalProtocolError, ValueError):
+    """A header name or value that would break the header block (ADR-4)."""
+
+
+class InvalidConfig(LocalProtocolError, ValueError):
+    """Options or a configuration that cannot work, refused before anything is sent."""
+
+
+class PayloadTooLarge(LocalProtocolError, ValueError):
+    """Header block and payload together exceed the ``max_payload`` of the newest INFO."""
+
+
+class ConversationClosed(LocalProtocolError):
+    """A verb was used on a conversation or connection that is not open (any more)."""
+
+
+class BusyConversation(LocalProtocolError):
+    """A second ``take`` or ``put`` on one conversation while the first still waits."""
+
+
+class OutboundFull(LocalProtocolError):
+    """The command was not written: the outbound buffer is above its limit. What it settles is open again."""
+
+
+# ---------------------------------------------------------------------------------------------- the peer
+
+
+class RemoteProtocolError(JsprotoError):
+    """The peer broke the grammar of the line; the link that carried it is finished."""
+
+
+class InvalidResponse(RemoteProtocolError):
+    """An answer without the members that it needs, or that is not what was asked for."""
+
+
+# ---------------------------------------------------------------------------------------------- the road
+
+
+class LinkError(JsprotoError, ConnectionError):
+    """The byte stream to the server failed or ended."""
+
+
+class Disconnected(LinkError):
+    """The link was lost while the operation was open; whether the server acted on it is unknown."""
+
+
+class ConnectionClosed(LinkError):
+    """The connection was closed for good; nothing will be sent or received any more."""
+
+
+class ConnectFailed(LinkError):
+    """No server of the pool could be reached or would let us in."""
+
+
+class StaleConnection(LinkError):
+    """Nothing came in for so long that the link is taken for dead."""
+
+
+class TlsUnavailable(LinkError):
+    """TLS was wished for and the server offers none, or asked for and the adapter has none."""
+
+
+# ---------------------------------------------------------------------------------------------- the server
+
+
+class ServerError(JsprotoError):
+    """The server understood and says no: the base of refusals, and the class of ``-ERR`` lines that have no own."""
+
+
+class AuthorizationFailed(ServerError):
+    """Credentials missing, wrong, expired or revoked."""
+
+
+class PermissionViolation(ServerError):
+    """The account may not publish or subscribe here. ``subject`` is the one that the server quoted."""
+
+    def __init__(self, message: str, subject: str = "", operation: str = "") -> None:
+        super().__init__(message)
+        self.subject = subject
+        self.operation = operation
+
+
+class NoResponders(ServerError):
+    """Nobody listens on the subject of the request (status 503)."""
+
+    def __init__(self, message: str, subject: str = "") -> None:
+        super().__init__(message)
+        self.subject = subject
+
+
+class RequestTimeout(ServerError, TimeoutError):
+    """No answer within the time given. For a publish: whether it was stored is unknown."""
+
+
+class ApiError(ServerError):
+    """The JetStream API answered with an error.
+
+    Attributes:
+        code: the HTTP-like code, 0 when the server sent none.
+        err_code: the server's own number (``errors.json``), 0 when it sent none.
+        description: the server's text; it differs between versions, act on ``err_code``.
+    """
+
+    def __init__(self, code: int, err_code: int, description: str, asked: str = "") -> None:
+        about = f" ({asked})" if asked else ""
+        super().__init__(f"{description or 'no description'} [code {code}, err_code {err_code}]{about}")
+        self.code = code
+        self.err_code = err_code
+        self.description = description
+        self.asked = asked
+
+
+class StatusError(ServerError):
+    """A status frame that ended an operation: ``code`` and ``description`` as they were on the wire."""
+
+    def __init__(self, code: int, description: str, message: str = "") -> None:
+        super().__init__(message or f"server answered with status {code} {description}".rstrip())
+        self.code = code
+        self.description = description
