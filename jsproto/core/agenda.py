@@ -1,0 +1,64 @@
+"""One heap for the deadlines of all conversations.
+
+A conversation shows one deadline; the agenda knows whose is next. Moving a deadline only pushes the new one: the old
+entry stays in the heap, is stale because the table names another moment, and is dropped when it reaches the top. To
+keep a consumer that moves its deadline for every message from growing the heap, the heap is rebuilt when stale entries
+outnumber live ones.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from jsproto.core.state import PLAIN, Codecs, Stateful
+
+_SLACK: Final = 64
+
+
+class Agenda(Stateful):
+    """Deadlines by key (a port's number), earliest first, ties by key."""
+
+    __slots__ = ("_heap", "_table")
+
+    STATE: Codecs = {"_heap": PLAIN, "_table": PLAIN}
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int]] = []
+        self._table: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        """How many keys have a deadline."""
+        return len(self._table)
+
+    def put(self, key: int, at: float | None) -> None:
+        """Set, move or (with ``None``) remove the deadline of ``key``."""
+        if at is None:
+            self._table.pop(key, None)
+            return
+        if self._table.get(key) == at:
+            return
+        self._table[key] = at
+        heappush(self._heap, (at, key))
+        if len(self._heap) > 2 * len(self._table) + _SLACK:
+            self._heap = [(moment, each) for each, moment in self._table.items()]
+            heapify(self._heap)
+
+    def next(self) -> float | None:
+        """The earliest deadline."""
+        heap, table = self._heap, self._table
+        while heap:
+            at, key = heap[0]
+            if table.get(key) == at:
+                return at
+            heappop(heap)
+        return None
+
+    def due(self, now: float) -> int | None:
+        """Take out and answer the key whose deadline is earliest and not after ``now``; ``None`` if none is due."""
+        at = self.next()
+        if at is None or at > now:
+            return None
+        _, key = heappop(self._heap)
+        del self._table[key]
+        return key

@@ -1,0 +1,361 @@
+"""A conversation is one exchange with the server: a pure machine with one port.
+
+Theory. A conversation never sees the connection and never calls anybody. It is told *facts* in the past tense
+(`opened`, `delivered`, `replied`, `fenced`, `ticked`, `link_down`, `link_up`, `refused`, `told`, `closed`), and it
+states *wishes* by putting commands on its `Port`. After each fact the connection drains the port, reads `deadline`,
+and wakes whoever was told to wait. The same conversation works alone: give it a bare port, tell it facts, look at
+``port.commands`` and `take` the items. That is how the tests do it and how others embed a single machine.
+
+The port.
+
+- It has a ``number`` for its whole life, and a fresh ``sid`` and ``generation`` each time it asks anew: *data by sid,
+  statuses by token, everything by generation*. The server keeps a pull of a lost link alive and serves it as soon as
+  somebody has interest in the same inbox again, so an inbox is never used twice.
+- Inboxes are ``<inbox root>.<number>.<generation>.*``; a reply subject below it names one pull (`token`).
+- Answers to calls come through the connection's mux on ``<mux root>.<number>.<n>``: the address is the route.
+- While the link is down (``up`` is false) nothing can be sent: `publish`, `call` and `fence` refuse. Interest can be
+  stated at any time; the connection restores it when a link is up.
+
+Two ends. ``ended`` is the user's: after the items at hand `take` says ENDED (or raises ``error``). ``finished`` is the
+connection's: nothing more will come or go, the port can be forgotten. They differ while an ended fetch waits for the
+fence behind which no late message can come.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from enum import Enum
+from typing import ClassVar, Generic, TypeAlias, TypeVar, final
+
+from attrs import frozen
+
+from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
+from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
+from jsproto.wire.commands import Ping, Publish, Sub, Unsub
+from jsproto.wire.frames import Delivery
+from jsproto.wire.headers import Headers
+
+T = TypeVar("T")
+
+
+@final
+@frozen
+class Call:
+    """A request whose answer comes back as `Conversation.replied` with the token that `Port.call` gave.
+
+    Attributes:
+        timeout: seconds that a procedure waits for the answer; the port itself keeps no time.
+    """
+
+    subject: str
+    payload: bytes = b""
+    headers: Headers | None = None
+    timeout: float = 5.0
+
+
+class Wish(Enum):
+    """What the user can tell a conversation beside taking, putting and closing."""
+
+    #: Ask for nothing new; hand out what is there, then end.
+    DRAIN = "DRAIN"
+    #: Ask for nothing new and end as soon as what was asked for has been settled by the server.
+    STOP = "STOP"
+
+
+PortCommand: TypeAlias = Sub | Unsub | Publish | Ping
+
+
+class Sids:
+    """The one counter of subscription ids. A sid is never used twice in the life of a connection (sid 1 is the mux)."""
+
+    __slots__ = ("last",)
+
+    def __init__(self, last: int = 1) -> None:
+        self.last = last
+
+    def take(self) -> str:
+        """The next id."""
+        self.last += 1
+        return str(self.last)
+
+
+class Port(Stateful):
+    """Where a conversation states its wishes.
+
+    A bare ``Port()`` is good for tests and for embedding one machine in a foreign connection: it is up, and its roots
+    and sids are plain.
+
+    Attributes:
+        number: names the port for its whole life.
+        sid: the subscription id of the present generation, ``""`` before the first `subscribe`.
+        subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the port's own inbox.
+        limit: the server-side limit of the subscription (UNSUB max), 0 for none.
+        received: messages that came for the present subscription, counted by the connection.
+        up: whether the link is up. Set by the connection, before it tells the conversation.
+        commands: what is to be sent, in order; drained by the connection.
+        notices: ``(kind, detail)`` for the event stream; drained by the connection.
+    """
+
+    __slots__ = (
+        "_count",
+        "_inbox_root",
+        "_mux_root",
+        "_sids",
+        "commands",
+        "fences",
+        "generation",
+        "inbox",
+        "limit",
+        "notices",
+        "number",
+        "queue",
+        "received",
+        "sid",
+        "subject",
+        "up",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        "_count": PLAIN,
+        "fences": PLAIN,
+        "generation": PLAIN,
+        "inbox": PLAIN,
+        "limit": PLAIN,
+        "number": PLAIN,
+        "queue": PLAIN,
+        "received": PLAIN,
+        "sid": PLAIN,
+        "subject": PLAIN,
+        "up": PLAIN,
+    }
+
+    def __init__(
+        self,
+        number: int = 1,
+        *,
+        sids: Sids | None = None,
+        inbox_root: str = "_INBOX.P",
+        mux_root: str = "_INBOX.R",
+        up: bool = True,
+    ) -> None:
+        self.number = number
+        self.up = up
+        self.sid = ""
+        self.subject = ""
+        self.queue = ""
+        self.inbox = False
+        self.limit = 0
+        self.received = 0
+        self.generation = 0
+        self.commands: list[PortCommand] = []
+        self.notices: list[tuple[Enum, object]] = []
+        self.fences: deque[int] = deque()
+        self._sids = sids or Sids(number)
+        self._inbox_root = inbox_root
+        self._mux_root = mux_root
+        self._count = 0
+
+    # ------------------------------------------------------------------ interest
+
+    def subscribe(self, subject: str | None = None, queue: str = "") -> None:
+        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest stated before."""
+        if self.sid and self.subject:
+            self.unsubscribe()
+        self.generation += 1
+        self.sid = self._sids.take()
+        self.received = 0
+        self.limit = 0
+        self.inbox = subject is None
+        self.queue = queue
+        self.subject = subject if subject is not None else f"{self._inbox_root}.{self.number}.{self.generation}.*"
+        self.commands.append(Sub(self.subject, self.sid, queue))
+
+    def unsubscribe(self, after: int = 0) -> None:
+        """End the interest now, or (``after`` > 0) when that many messages have come since it began."""
+        if not self.subject:
+            return
+        self.commands.append(Unsub(self.sid, after))
+        if after and after > self.received:
+            self.limit = after
+        else:
+            self.subject = ""
+
+    def token(self) -> str:
+        """A reply subject below the present inbox, never given before."""
+        if not (self.inbox and self.subject):
+            raise LocalProtocolError("expected a subscribed inbox before a token is asked for")
+        self._count += 1
+        return f"{self._inbox_root}.{self.number}.{self.generation}.{self._count}"
+
+    # ------------------------------------------------------------------ sending
+
+    def publish(self, publish: Publish) -> None:
+        """Send a message.
+
+        Raises:
+            LocalProtocolError: the link is down; wait for `Conversation.link_up`.
+        """
+        self._expect_up("publish")
+        self.commands.append(publish)
+
+    def call(self, call: Call) -> int:
+        """Send a request; its answer comes as `Conversation.replied` with the token given here."""
+        self._expect_up("call")
+        self._count += 1
+        reply = f"{self._mux_root}.{self.number}.{self._count}"
+        self.commands.append(Publish(call.subject, call.payload, reply, call.headers))
+        return self._count
+
+    def fence(self) -> int:
+        """Send a PING; its PONG comes as `Conversation.fenced` with the token given here.
+
+        Everything that the server had routed to this connection before the PING has come by then. That is no promise
+        about deliveries of a JetStream consumer that are still on their way inside the server.
+        """
+        self._expect_up("fence")
+        self._count += 1
+        self.fences.append(self._count)
+        self.commands.append(Ping())
+        return self._count
+
+    def notify(self, kind: Enum, detail: object = None) -> None:
+        """State something that the user may want to know; it becomes a `Notice` event."""
+        self.notices.append((kind, detail))
+
+    def _expect_up(self, verb: str) -> None:
+        if not self.up:
+            raise LocalProtocolError(f"expected a link that is up before {verb}, it is down")
+
+
+class Conversation(Stateful, Generic[T]):
+    """Base of all conversations; ``T`` is what `take` hands out.
+
+    Attributes:
+        port: set when the conversation is opened.
+        context: a slot for the adapter, never read here.
+        ended: no further item will come; what is at hand can still be taken.
+        error: why it ended, if not well.
+        hungry: the last `take` said NEED_DATA and nobody was woken since.
+        refused_put: the last put said False and nobody was woken since.
+    """
+
+    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put")
+
+    STATE: ClassVar[Codecs] = {
+        "ended": PLAIN,
+        "error": ERROR,
+        "hungry": PLAIN,
+        "refused_put": PLAIN,
+        "port": PART,
+    }
+
+    def __init__(self) -> None:
+        self.port: Port = UNOPENED
+        self.context: object = None
+        self.ended = False
+        self.error: JsprotoError | None = None
+        self.hungry = False
+        self.refused_put = False
+
+    # ------------------------------------------------------------------ facts, told by the connection only
+
+    def opened(self, now: float) -> None:
+        """The port is there. Whether the link is up is in ``port.up``."""
+
+    def delivered(self, run: Sequence[Delivery], now: float) -> None:
+        """Messages of one sid, in order; of an earlier generation too while its end is not fenced yet."""
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """The answer to the call with this token."""
+
+    def fenced(self, token: int, now: float) -> None:
+        """The PONG behind the fence with this token."""
+
+    def ticked(self, now: float) -> None:
+        """The deadline shown may have come; early and spurious ticks are harmless."""
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """The link is lost. Fences and calls that were open will never be answered."""
+
+    def link_up(self, now: float) -> None:
+        """A link is up and the interest is restored: an inbox has a new generation by now."""
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server refused a publish or subscription on ``subject`` that may be of this conversation."""
+
+    def told(self, wish: Wish, now: float) -> None:
+        """The user wishes something."""
+        self.closed(None, now)
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """The user ends the conversation, or (with an error) the connection is closed. May come more than once."""
+        if not self.ended:
+            self.end(error)
+
+    # ------------------------------------------------------------------ the user's side
+
+    def take(self, now: float) -> T | NeedData | Ended:
+        """The next item. Raises the conversation's error once what was at hand has been taken."""
+        return self.nothing()
+
+    def take_all(self, now: float) -> list[T] | NeedData | Ended:
+        """Everything at hand in one list, else as `take`."""
+        item = self.take(now)
+        if item is NEED_DATA or item is ENDED:
+            return item
+        items = [item]
+        while self.readable > 0:
+            more = self.take(now)
+            if more is NEED_DATA or more is ENDED:
+                break
+            items.append(more)
+        return items
+
+    def offered(self, item: object, now: float) -> bool:
+        """Take an item from the user; ``False`` means full, the item was not taken."""
+        raise LocalProtocolError(f"{type(self).__name__} takes no items")
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def readable(self) -> int:
+        """How many items `take` has at hand."""
+        return 0
+
+    @property
+    def room(self) -> bool:
+        """Whether an offered item would be taken."""
+        return False
+
+    @property
+    def deadline(self) -> float | None:
+        """When `ticked` can change something."""
+        return None
+
+    @property
+    def finished(self) -> bool:
+        """Nothing more will come or go: the connection may forget the port."""
+        return self.ended
+
+    # ------------------------------------------------------------------ for subclasses
+
+    def nothing(self) -> NeedData | Ended:
+        """What `take` answers when nothing is at hand."""
+        if not self.ended:
+            self.hungry = True
+            return NEED_DATA
+        if self.error is not None:
+            raise self.error
+        return ENDED
+
+    def end(self, error: JsprotoError | None = None) -> None:
+        """End for the user and give up the interest."""
+        self.ended = True
+        self.error = error
+        self.port.unsubscribe()
+
+
+#: The port of a conversation that was not opened yet: it is down and has no number.
+UNOPENED = Port(0, up=False)

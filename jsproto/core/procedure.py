@@ -1,0 +1,301 @@
+"""Straight-line protocols, written as generators.
+
+Theory. Most of the JetStream API is "ask, judge the answer, perhaps ask again". Such a protocol is a generator function
+that yields what it needs and returns its result:
+
+    def stream_name(subject: str) -> Steps[str]:
+        reply = yield Call("$JS.API.STREAM.NAMES", ...)
+        ...
+        return name
+
+`Script` is the part that steps a generator through any port: it sends the calls, keeps their timeouts, and throws
+`RequestTimeout`, `NoResponders`, `Disconnected`, `PermissionViolation` or `ConnectionClosed` into the generator at the
+``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every request. A
+conversation that also has messages to care for holds a `Script` instead and reuses the same generators.
+
+While the link is down a call waits for it (its timeout runs); a call that was sent when the link went down fails with
+`Disconnected`, because nobody knows whether it arrived.
+
+A generator can't be copied, but it is pure: a script's snapshot is the list of what it was told so far, and restoring
+runs a fresh generator over that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from enum import Enum
+from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
+
+from attrs import frozen
+
+from jsproto.core.conversation import Call, Conversation, Port
+from jsproto.core.message import Message
+from jsproto.core.state import PART, Codecs, Snapshot, Stateful
+from jsproto.core.timers import Timers
+from jsproto.errors import (
+    ConnectionClosed,
+    Disconnected,
+    JsprotoError,
+    LocalProtocolError,
+    NoResponders,
+    PermissionViolation,
+    RequestTimeout,
+)
+from jsproto.signals import Ended, NeedData
+from jsproto.wire.frames import Delivery
+
+T = TypeVar("T")
+
+
+@final
+@frozen
+class Sleep:
+    """Let ``seconds`` pass."""
+
+    seconds: float
+
+
+Step: TypeAlias = Call | Sleep
+#: What a procedure is written as.
+Steps: TypeAlias = Generator[Step, Message, T]
+
+
+class ScriptTimer(Enum):
+    """A script waits for one thing at a time."""
+
+    WAIT = "WAIT"
+
+
+#: Errors that can be thrown into a generator, by name: a snapshot must be able to say them.
+_THROWN: Mapping[str, type[JsprotoError]] = {
+    each.__name__: each for each in (RequestTimeout, NoResponders, Disconnected, PermissionViolation, ConnectionClosed)
+}
+
+
+class Script(Stateful, Generic[T]):
+    """Steps one generator through a port.
+
+    Attributes:
+        done: the generator has returned or raised.
+        error: what it raised.
+    """
+
+    __slots__ = ("_history", "_make", "_result", "_step", "_steps", "_token", "done", "error", "timers")
+
+    STATE: ClassVar[Codecs] = {"timers": PART}
+
+    def __init__(self, make: Callable[[], Steps[T]]) -> None:
+        self._make = make
+        self._steps: Steps[T] | None = None
+        self._step: Step | None = None
+        self._token = 0
+        self._history: list[tuple[object, ...]] = []
+        self._result: T | None = None
+        self.done = False
+        self.error: JsprotoError | None = None
+        self.timers = Timers(ScriptTimer)
+
+    @property
+    def result(self) -> T:
+        """What the generator returned; raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        if not self.done:
+            raise LocalProtocolError("expected a script that is done")
+        return cast("T", self._result)
+
+    @property
+    def deadline(self) -> float | None:
+        """When `ticked` can change something."""
+        return self.timers.next()
+
+    @property
+    def waiting(self) -> Step | None:
+        """What the generator waits for."""
+        return self._step
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, port: Port, now: float) -> None:
+        """Start."""
+        self._feed(None, port, now)
+
+    def replied(self, port: Port, token: int, frame: Delivery, now: float) -> None:
+        """An answer came; one that is not waited for vanishes (it is late)."""
+        if token != self._token or not isinstance(self._step, Call):
+            return
+        message = Message(frame)
+        status = message.status
+        if status is not None and status[0] == 503 and not message.payload:  # noqa: PLR2004 - ADR-4 no responders
+            subject = self._step.subject
+            text = f"expected an answer on {subject!r}, but nobody listens there (503)"
+            self._feed(("NoResponders", text, subject), port, now)
+        else:
+            self._feed(("reply", frame), port, now)
+
+    def ticked(self, port: Port, now: float) -> None:
+        """Time has passed."""
+        for _ in self.timers.expired(now):
+            if isinstance(self._step, Call):
+                text = f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
+                self._feed(("RequestTimeout", text), port, now)
+            else:
+                self._feed(("slept",), port, now)
+
+    def link_down(self, port: Port, now: float) -> None:
+        """The link is lost: a call that was sent fails."""
+        if isinstance(self._step, Call) and self._token:
+            text = f"link lost while waiting for an answer on {self._step.subject!r}; its outcome is unknown"
+            self._feed(("Disconnected", text), port, now)
+
+    def link_up(self, port: Port, now: float) -> None:
+        """A link is up: a call that waited for it is sent."""
+        if isinstance(self._step, Call) and not self._token:
+            self._token = port.call(self._step)
+
+    def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
+        """The server refused a publish on ``subject``; no answer will come."""
+        if isinstance(self._step, Call) and self._token and self._step.subject == subject:
+            self._feed(("PermissionViolation", str(error), subject), port, now)
+
+    def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:
+        """The end from outside: the generator sees it as an error, whatever it waits for."""
+        text = str(error) if error is not None else "closed while waiting for an answer"
+        while not self.done:
+            self._feed(("ConnectionClosed", text), port, now)
+
+    # ------------------------------------------------------------------ stepping
+
+    def _feed(self, told: tuple[object, ...] | None, port: Port, now: float) -> None:
+        """Tell the generator one thing and arrange for the next that it asks for."""
+        if told is not None:
+            self._history.append(told)
+        self.timers.clear()
+        self._token = 0
+        step = self._step = self._advance(told)
+        if isinstance(step, Sleep):
+            self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
+        elif step is not None:
+            self.timers.set(ScriptTimer.WAIT, now + step.timeout)
+            if port.up:
+                self._token = port.call(step)
+
+    def _advance(self, told: tuple[object, ...] | None) -> Step | None:
+        try:
+            if told is None or self._steps is None:
+                self._steps = self._make()
+                return next(self._steps)
+            if told[0] == "reply":
+                return self._steps.send(Message(cast("Delivery", told[1])))
+            if told[0] == "slept":
+                return self._steps.send(cast("Message", None))
+            return self._steps.throw(_THROWN[cast("str", told[0])](*told[1:]))
+        except StopIteration as stop:
+            self._result = cast("T", stop.value)
+        except JsprotoError as error:
+            self.error = error
+        self.done = True
+        return None
+
+    # ------------------------------------------------------------------ snapshot
+
+    def snapshot(self) -> Snapshot:
+        """What the generator was told so far, and what it waits for."""
+        return {
+            **super().snapshot(),
+            "started": self._steps is not None or self.done,
+            "history": list(self._history),
+            "token": self._token,
+        }
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Run a fresh generator over what the old one was told."""
+        super().restore(data)
+        self._history = list(cast("list[tuple[object, ...]]", data["history"]))
+        self._token = cast("int", data["token"])
+        self._steps = self._step = None
+        self.done = False
+        self.error = None
+        if data["started"]:
+            self._step = self._advance(None)
+            for told in self._history:
+                self._step = self._advance(told)
+
+
+class Procedure(Conversation[T]):
+    """One request, however many questions it takes: the conversation that hands out one result."""
+
+    __slots__ = ("_given", "script")
+
+    STATE: ClassVar[Codecs] = {**Conversation.STATE, "script": PART}
+
+    def __init__(self, make: Callable[[], Steps[T]]) -> None:
+        super().__init__()
+        self.script: Script[T] = Script(make)
+        self._given = False
+
+    def opened(self, now: float) -> None:
+        """Send the first question."""
+        self.script.opened(self.port, now)
+        self._judge()
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """An answer came."""
+        self.script.replied(self.port, token, frame, now)
+        self._judge()
+
+    def ticked(self, now: float) -> None:
+        """A timeout or a pause may be over."""
+        self.script.ticked(self.port, now)
+        self._judge()
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """A question that was sent is lost."""
+        self.script.link_down(self.port, now)
+        self._judge()
+
+    def link_up(self, now: float) -> None:
+        """A question that waited for the link is sent."""
+        self.script.link_up(self.port, now)
+        self._judge()
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server refused the question."""
+        self.script.refused(self.port, subject, error, now)
+        self._judge()
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """Given up by the user, or the connection is closed."""
+        if not self.ended:
+            self.script.closed(error, self.port, now)
+            self._judge()
+
+    def take(self, now: float) -> T | NeedData | Ended:
+        """The result once, then ENDED; raises what the procedure raised."""
+        if self.readable:
+            self._given = True
+            return self.script.result
+        return self.nothing()
+
+    @property
+    def readable(self) -> int:
+        """1 while the result is there and not taken."""
+        return 1 if self.ended and self.error is None and not self._given else 0
+
+    @property
+    def deadline(self) -> float | None:
+        """The timeout of the question that is open."""
+        return None if self.ended else self.script.deadline
+
+    def snapshot(self) -> Snapshot:
+        """The script's history and whether its result was taken."""
+        return {**super().snapshot(), "given": self._given}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        self._given = cast("bool", data["given"])
+
+    def _judge(self) -> None:
+        if self.script.done and not self.ended:
+            self.end(self.script.error)
