@@ -1,0 +1,133 @@
+"""What is measured, of whom: two tables, and no code that measures.
+
+A case names the verb that a peer is asked for (see ``peers/raw.py`` for all of them), how many items one run has, and
+the figure that the report compares. A peer's row says what it is called on PyPI, what its users import, the oldest
+Python that has it, and, for a slow peer, the cases that it runs with fewer items.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from attrs import field, frozen
+
+#: Bytes of a message's payload.
+SIZE = 128
+#: Messages asked for by one pull, or held by a continuous one.
+BATCH = 500
+#: Publishes in flight.
+WINDOW = 1000
+#: Items of the untimed round before a timed one, for verbs that can be asked twice.
+WARM = 50
+
+
+@frozen(kw_only=True)
+class Figure:
+    """The number that a case is judged by: a key of a run's result, and its unit."""
+
+    key: str
+    unit: str
+    more_is_better: bool
+
+
+RATE = Figure(key="per_s", unit="items/s", more_is_better=True)
+LATENCY = Figure(key="p50_us", unit="us, p50", more_is_better=False)
+IMPORT_TIME = Figure(key="import_ms", unit="ms", more_is_better=False)
+MEMORY = Figure(key="bytes_each", unit="bytes each", more_is_better=False)
+
+
+@frozen(kw_only=True)
+class Case:
+    """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it."""
+
+    title: str
+    verb: str
+    items: int
+    figure: Figure = RATE
+    frames: str = ""
+    ack: str = ""
+    needs_server: bool = True
+
+
+CASES = {
+    "parse-msg": Case(
+        title="parser, MSG of 128 B", verb="parser", items=200_000, frames="msg", needs_server=False
+    ),
+    "parse-hmsg": Case(
+        title="parser, HMSG of 128 B, 2 headers",
+        verb="parser",
+        items=200_000,
+        frames="hmsg",
+        needs_server=False,
+    ),
+    "core-publish": Case(title="core publish", verb="core_publish", items=200_000),
+    "core-subscribe": Case(title="core subscribe", verb="core_subscribe", items=200_000),
+    "publish": Case(title="JetStream publish, each awaited", verb="publish", items=3_000),
+    "publish-window": Case(title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=50_000),
+    "consume": Case(title="consume, no ack", verb="consume", items=200_000, ack="none"),
+    "consume-ack": Case(title="consume, ack each", verb="consume", items=200_000, ack="explicit"),
+    "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
+    "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
+    "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY),
+    "import": Case(
+        title="import, above a bare interpreter",
+        verb="import",
+        items=9,
+        figure=IMPORT_TIME,
+        needs_server=False,
+    ),
+    "memory": Case(title="memory per subscription", verb="subscriptions", items=10_000, figure=MEMORY),
+}
+
+
+@frozen(kw_only=True)
+class Contender:
+    """Who is measured. ``distribution`` is empty for this tree and for what is no package."""
+
+    distribution: str
+    imports: str
+    python: tuple[int, int] = (3, 11)
+    items: dict[str, int] = field(factory=dict)
+
+    def absence(self) -> str:
+        """Why this peer cannot run here, or nothing."""
+        if sys.version_info < self.python:
+            need, have = ".".join(map(str, self.python)), ".".join(map(str, sys.version_info[:2]))
+            return f"not available on this Python (needs {need}, this is {have})"
+        if self.distribution and not self.version():
+            return f"{self.distribution} is not installed"
+        missing = [name for name in self.imports.split(", ") if not _found(name)]
+        return f"there is no {missing[0]} yet" if missing and not self.distribution else ""
+
+    def version(self) -> str:
+        """The installed version, or nothing."""
+        try:
+            return version(self.distribution) if self.distribution else ""
+        except PackageNotFoundError:
+            return ""
+
+
+def _found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # its package is missing
+        return False
+
+
+_SLOW = {"consume": 50_000, "consume-ack": 50_000}
+
+PEERS = {
+    "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),
+    "jsproto_blocking": Contender(distribution="", imports="jsproto_io.blocking"),
+    "natspy": Contender(distribution="nats-py", imports="nats, nats.js", items={**_SLOW, "fetch": 50_000}),
+    "natsrpy": Contender(
+        distribution="natsrpy",
+        imports="natsrpy",
+        # Its core subscription loses what a burst of more than 65,536 messages brings.
+        items={**_SLOW, "core-publish": 50_000, "core-subscribe": 50_000, "publish-window": 20_000},
+    ),
+    "natsio": Contender(distribution="natsio", imports="natsio, natsio.jetstream", python=(3, 13)),
+    "raw": Contender(distribution="", imports="socket"),
+}
