@@ -1,0 +1,113 @@
+"""The whole suite, in one command: format, lint, types, documentation, tests, coverage.
+
+    python tests/run.py            everything; this is what .ci/run runs
+    python tests/run.py lint types only the checks of these names
+    python tests/run.py tests -- -k parser    words after -- go to pytest
+
+The quick checks come first and all of them run, so that one look shows everything that is wrong; then the tests; then
+coverage, judged for each part of the tree with its own bound. The last line is pytest's own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+DOCS = ("-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html")
+
+# name -> command; `{scratch}` is a folder that goes away afterwards.
+CHECKS: dict[str, list[str]] = {
+    "format": [str(BIN / "ruff"), "format", "--check", "."],
+    "lint": [str(BIN / "ruff"), "check", "."],
+    "types": [PYTHON, "-m", "mypy"],
+    "pyright": [str(BIN / "basedpyright")],
+    "docs": [PYTHON, *DOCS, "docs", "{scratch}/docs"],
+}
+TESTS = [PYTHON, "-m", "pytest", "--cov", "--cov-report="]
+
+# part of the tree -> (lowest branch coverage in percent, what of it is judged elsewhere)
+COVERAGE = {
+    "jsproto/*": (100.0, "jsproto/testing/*"),
+    "jsproto/testing/*": (95.0, ""),
+    "adapters/*": (90.0, ""),
+}
+
+
+def heading(text: str) -> None:
+    """A line that can be found in a long log."""
+    print(f"\n━━━ {text} {'━' * max(4, 100 - len(text))}", flush=True)
+
+
+def check(name: str, scratch: str) -> bool:
+    """Run one quick check, with its output as it comes."""
+    heading(name)
+    begun = time.monotonic()
+    command = [word.format(scratch=scratch) for word in CHECKS[name]]
+    passed = subprocess.run(command, cwd=REPOSITORY, check=False).returncode == 0
+    print(f"{name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - begun:.0f} s", flush=True)
+    return passed
+
+
+def tests(words: list[str]) -> tuple[bool, str]:
+    """Run pytest; its verdict and its closing line."""
+    heading("tests")
+    last = ""
+    with subprocess.Popen([*TESTS, *words], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    return running.returncode == 0, last
+
+
+def coverage() -> bool:
+    """Judge the coverage that the tests left behind, part by part; a part without files has nothing to show."""
+    heading("coverage")
+    passed = True
+    for part, (bound, elsewhere) in COVERAGE.items():
+        if not any(REPOSITORY.glob(part.replace("*", "**/*.py"))):
+            continue
+        command = [PYTHON, "-m", "coverage", "report", f"--include={part}", f"--fail-under={bound}"]
+        command += [f"--omit={elsewhere}"] if elsewhere else []
+        done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
+        total = next(
+            (line.split()[-1] for line in done.stdout.splitlines() if line.startswith("TOTAL")), "none"
+        )
+        print(
+            f"{part:20} {total:>6} of at least {bound:.0f} %: {'passed' if done.returncode == 0 else 'FAILED'}"
+        )
+        if done.returncode:
+            print(done.stdout + done.stderr)
+            passed = False
+    return passed
+
+
+def main(words: list[str]) -> int:
+    """Run what was asked for; the exit code says whether all of it passed."""
+    cut = words.index("--") if "--" in words else len(words)
+    wished, rest = words[:cut] or [*CHECKS, "tests"], words[cut + 1 :]
+    for name in wished:
+        if name not in (*CHECKS, "tests"):
+            print(f"no check {name!r}; there are: {', '.join((*CHECKS, 'tests'))}")
+            return 2
+    with tempfile.TemporaryDirectory() as scratch:
+        failed = [name for name in wished if name != "tests" and not check(name, scratch)]
+    closing = ""
+    if "tests" in wished:
+        passed, closing = tests(rest)
+        failed += [] if passed else ["tests"]
+        if not rest:
+            failed += [] if coverage() else ["coverage"]
+    heading(f"FAILED: {', '.join(failed)}" if failed else f"passed: {', '.join(wished)}")
+    print(closing)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
