@@ -1,0 +1,54 @@
+"""Credentials, and how they become members of CONNECT.
+
+Whatever is configured is sent together (a token beside a key, for an auth callout): the server takes what it wants.
+Nothing here signs; a signature is made by whoever answers the `Authenticate` event, for the nonce of its own INFO, and
+arrives as raw bytes. On the wire it is URL-safe base64 without padding.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from typing import final
+
+from attrs import field, frozen
+
+from jsproto.core.servers import Server
+
+
+@final
+@frozen(kw_only=True)
+class Auth:
+    """What proves who we are. Secrets appear in no ``repr``.
+
+    Attributes:
+        nkey: the public key, as text.
+        signature: the raw signature of the nonce.
+        nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None`` fits every nonce.
+    """
+
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    jwt: str | None = field(default=None, repr=False)
+    nkey: str | None = None
+    signature: bytes | None = field(default=None, repr=False)
+    nonce: str | None = field(default=None, repr=False)
+
+    @property
+    def sig(self) -> str | None:
+        """The signature as CONNECT carries it."""
+        return None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+
+
+def for_server(auth: Auth | None, server: Server) -> Auth:
+    """The credentials for one server: those given, completed by the user info of its URL."""
+    given = auth or Auth()
+    named = given.user is not None or given.token is not None
+    return Auth(
+        user=given.user if named else server.user,
+        password=given.password if named else server.password,
+        token=given.token if named else server.token,
+        jwt=given.jwt,
+        nkey=given.nkey,
+        signature=given.signature,
+    )

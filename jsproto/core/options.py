@@ -1,0 +1,118 @@
+"""How a connection behaves. Everything has a default that a long-running service would choose.
+
+All times are seconds, all sizes bytes. Options are checked here, once, before anything is dialled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import final
+
+from attrs import Attribute, field, frozen
+
+from jsproto.core.auth import Auth
+from jsproto.core.servers import DEFAULT_PORT, Server
+from jsproto.errors import InvalidConfig
+from jsproto.wire.grammar import check_prefix
+
+
+class Tls(Enum):
+    """What we want of TLS; the URL scheme ``tls://`` and a server that requires it count too."""
+
+    #: As the URL says; a server that requires TLS gets it.
+    IF_ASKED = "IF_ASKED"
+    #: Never connect without.
+    REQUIRED = "REQUIRED"
+    #: Take it wherever it is offered, connect in clear where it is not.
+    IF_OFFERED = "IF_OFFERED"
+
+
+def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ...]:
+    """Servers from URLs (several may stand in one text, with commas between) or ready made."""
+    if isinstance(given, Server):
+        return (given,)
+    if isinstance(given, str):
+        return tuple(Server.parse(each) for each in given.split(",") if each.strip())
+    found: list[Server] = []
+    for each in given:
+        found.extend(servers_of(each))
+    return tuple(found)
+
+
+def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: tuple[Server, ...]) -> None:
+    if not value:
+        raise InvalidConfig("expected at least one server, got none")
+
+
+def _positive(_self: object, attribute: Attribute[float], value: float) -> None:
+    if not value > 0:
+        raise InvalidConfig(f"expected {attribute.name} > 0, got {value!r}")
+
+
+def _not_negative(_self: object, attribute: Attribute[float], value: float) -> None:
+    if not value >= 0:
+        raise InvalidConfig(f"expected {attribute.name} >= 0, got {value!r}")
+
+
+def _prefix(_self: object, _attribute: Attribute[str], value: str) -> None:
+    check_prefix(value)
+
+
+@final
+@frozen(kw_only=True)
+class Options:
+    """Options of one connection.
+
+    Attributes:
+        servers: URLs or `Server` values; a single URL may be given as it is.
+        auth: static credentials; user info in a URL counts when no user and no token is given here.
+        ask_for_credentials: ask with an `Authenticate` event at each handshake instead.
+        inbox_prefix: first tokens of every inbox of this connection.
+        connect_timeout: from dial to the verified handshake of one attempt.
+        connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is for ever.
+        max_reconnects: attempts at one server in a row before it is given up; ``None`` is for ever.
+        reconnect_wait: least time between two attempts at one server; doubles up to ``reconnect_wait_max``.
+        reconnect_jitter: most random time added to that wait (``reconnect_jitter_tls`` with TLS).
+        randomize: shuffle the servers once at the start.
+        ignore_gossip: do not learn servers from INFO.
+        move_on_lame_duck: leave a server that announces its end, if another is known.
+        ping_interval: silence after which a PING is sent; ``max_pings_out`` of them unanswered end the link.
+        max_payload: most that a delivered frame may announce; INFO can only lower it.
+        outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it is `Ready` again.
+        max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
+        drain_timeout: a drain that takes longer is cut.
+        close_timeout: how long `close` waits for the server to have read everything.
+    """
+
+    servers: tuple[Server, ...] = field(
+        default=f"nats://127.0.0.1:{DEFAULT_PORT}",
+        converter=servers_of,
+        validator=_not_empty,
+    )
+    name: str | None = None
+    auth: Auth | None = None
+    ask_for_credentials: bool = False
+    tls: Tls = Tls.IF_ASKED
+    inbox_prefix: str = field(default="_INBOX", validator=_prefix)
+    echo: bool = True
+    verbose: bool = False
+    pedantic: bool = False
+    connect_timeout: float = field(default=2.0, validator=_positive)
+    connect_sweeps: int | None = 1
+    max_reconnects: int | None = None
+    reconnect_wait: float = field(default=0.25, validator=_positive)
+    reconnect_wait_max: float = field(default=4.0, validator=_positive)
+    reconnect_jitter: float = field(default=0.1, validator=_not_negative)
+    reconnect_jitter_tls: float = field(default=1.0, validator=_not_negative)
+    randomize: bool = True
+    ignore_gossip: bool = False
+    move_on_lame_duck: bool = True
+    ping_interval: float = field(default=120.0, validator=_positive)
+    max_pings_out: int = field(default=2, validator=_positive)
+    max_payload: int = field(default=64 * 1024 * 1024, validator=_positive)
+    outbound_high: int = field(default=4 * 1024 * 1024, validator=_positive)
+    outbound_low: int = field(default=1024 * 1024, validator=_not_negative)
+    max_backlog: int = field(default=8 * 1024 * 1024, validator=_not_negative)
+    drain_timeout: float = field(default=30.0, validator=_positive)
+    close_timeout: float = field(default=0.5, validator=_positive)

@@ -1,0 +1,89 @@
+"""What a ``-ERR`` of the server means: for the link, for the credentials, and as a typed error.
+
+The texts are the server's (`server/errors.go`, `server/client.go`); they are matched without case by how they begin,
+because newer servers append details. What is not in the table is reported and follows the fate of the link: if the
+server hangs up behind it, it is the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final, final
+
+from attrs import frozen
+
+from jsproto.errors import AuthorizationFailed, JsprotoError, PermissionViolation, ServerError, StaleConnection, shorten
+
+
+class Fate(Enum):
+    """What happens to the link."""
+
+    #: It stays open; only the command that caused the text was refused.
+    STAYS = "STAYS"
+    #: The server ends it: dial again.
+    ENDS = "ENDS"
+    #: The server does not let us in with these credentials.
+    LOCKED_OUT = "LOCKED_OUT"
+    #: The credentials ran out: dial again with fresh ones.
+    RENEW = "RENEW"
+    #: Not in the table.
+    UNKNOWN = "UNKNOWN"
+
+
+#: (how the text begins, in lower case; what follows for the link; the error). First match counts.
+ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
+    ("permissions violation", Fate.STAYS, PermissionViolation),
+    ("invalid subject", Fate.STAYS, ServerError),
+    ("invalid publish subject", Fate.STAYS, ServerError),
+    ("maximum subscriptions exceeded", Fate.STAYS, ServerError),
+    ("authorization violation", Fate.LOCKED_OUT, AuthorizationFailed),
+    ("authentication timeout", Fate.LOCKED_OUT, AuthorizationFailed),
+    ("user authentication expired", Fate.RENEW, AuthorizationFailed),
+    ("user authentication revoked", Fate.RENEW, AuthorizationFailed),
+    ("account authentication expired", Fate.RENEW, AuthorizationFailed),
+    ("authentication expired", Fate.RENEW, AuthorizationFailed),
+    ("authentication revoked", Fate.RENEW, AuthorizationFailed),
+    ("stale connection", Fate.ENDS, StaleConnection),
+    ("slow consumer", Fate.ENDS, ServerError),
+    ("maximum connections exceeded", Fate.ENDS, ServerError),
+    ("maximum account active connections exceeded", Fate.ENDS, ServerError),
+    ("maximum payload violation", Fate.ENDS, ServerError),
+    ("maximum control line exceeded", Fate.ENDS, ServerError),
+    ("unknown protocol operation", Fate.ENDS, ServerError),
+    ("parser error", Fate.ENDS, ServerError),
+    ("invalid client protocol", Fate.ENDS, ServerError),
+    ("no responders requires headers support", Fate.ENDS, ServerError),
+    ("secure connection - tls required", Fate.ENDS, ServerError),
+    ("failed account registration", Fate.ENDS, ServerError),
+    ("connection throttling is active", Fate.ENDS, ServerError),
+    ("server shutdown", Fate.ENDS, ServerError),
+)
+
+_QUOTED: Final = re.compile(r'(Publish|Subscription)[^"]*"([^"]*)"', re.IGNORECASE)
+
+
+@final
+@frozen
+class Refusal:
+    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing."""
+
+    fate: Fate
+    error: JsprotoError
+    subject: str = ""
+
+
+def refusal(text: str) -> Refusal:
+    """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``."""
+    lowered = text.lower()
+    for begin, fate, kind in ROWS:
+        if lowered.startswith(begin):
+            break
+    else:
+        fate, kind = Fate.UNKNOWN, ServerError
+    said = f"server said {shorten(text, 200)}"
+    if kind is PermissionViolation:
+        quoted = _QUOTED.search(text)
+        operation, subject = (quoted[1].lower(), quoted[2]) if quoted else ("", "")
+        return Refusal(fate, PermissionViolation(said, subject, operation), subject)
+    return Refusal(fate, kind(said))

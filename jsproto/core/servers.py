@@ -1,0 +1,250 @@
+"""Where we may connect to: servers, and the pool that decides who is next and when.
+
+Theory. Each server of the pool knows the earliest moment at which it may be dialled again. An attempt moves that
+moment on by a wait that doubles from ``reconnect_wait`` to ``reconnect_wait_max`` while attempts fail, plus jitter from
+injected entropy; only a verified handshake resets it. The next server is the one whose moment comes first, so a sweep
+over several servers needs no pause, one server alone is never hammered, and the first attempt after a healthy link is
+immediate. A server in lame duck mode is taken last.
+
+Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, Final, cast, final
+from urllib.parse import unquote, urlsplit
+
+from attrs import evolve, field, frozen
+
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.errors import InvalidConfig, JsprotoError
+
+SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
+DEFAULT_PORT: Final = 4222
+_WEB_PORTS: Final = {"ws": 80, "wss": 443}
+
+#: Gossip is input from outside: so many servers are taken from one INFO, and so many in all.
+MAX_PER_INFO: Final = 256
+MAX_POOL: Final = 1024
+
+Entropy = Callable[[int], bytes]
+
+
+@final
+@frozen(kw_only=True)
+class Server:
+    """One server address. The password and token of its URL appear in no ``repr`` and not in ``str``."""
+
+    host: str
+    port: int = DEFAULT_PORT
+    scheme: str = "nats"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    gossiped: bool = False
+
+    @classmethod
+    def parse(cls, url: str) -> Server:
+        """A server from ``[scheme://][user:password@ | token@]host[:port]``; IPv6 addresses stand in brackets.
+
+        Raises:
+            InvalidConfig: not such a URL. The text names no user info.
+        """
+        whole = url.strip() if "://" in url else f"nats://{url.strip()}"
+        try:
+            parts = urlsplit(whole)
+            port = parts.port
+        except ValueError as problem:
+            raise InvalidConfig(f"expected a server URL like nats://host:4222: {_harmless(problem)}") from None
+        shown = whole.rpartition("@")[2]
+        if parts.scheme not in SCHEMES:
+            raise InvalidConfig(f"expected one of {sorted(SCHEMES)} as scheme of a server URL, got {parts.scheme!r}")
+        if not parts.hostname or any(char <= " " for char in parts.hostname):
+            raise InvalidConfig(f"expected a host in the server URL, got {shown!r}")
+        if port == 0:
+            raise InvalidConfig(f"expected a port from 1 to 65535 in the server URL, got {shown!r}")
+        user = unquote(parts.username) if parts.username is not None else None
+        password = unquote(parts.password) if parts.password is not None else None
+        return cls(
+            host=parts.hostname,
+            port=port or _WEB_PORTS.get(parts.scheme, DEFAULT_PORT),
+            scheme=parts.scheme,
+            user=user if password is not None else None,
+            password=password,
+            token=user if password is None else None,
+        )
+
+    @property
+    def tls(self) -> bool:
+        """Whether the address itself asks for TLS."""
+        return self.scheme in {"tls", "wss"}
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host without brackets and port: what a dialler wants."""
+        return (self.host, self.port)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+def _harmless(problem: ValueError) -> str:
+    """The kind of a URL fault without the text of the URL, which may hold a password."""
+    return "the port is not a number from 1 to 65535" if "ort" in str(problem) else "it can't be split"
+
+
+class Entry(Stateful):
+    """One server of the pool and what is known of it."""
+
+    __slots__ = ("attempts", "auth_errors", "lame", "not_before", "server", "spent")
+
+    STATE: ClassVar[Codecs] = {
+        "attempts": PLAIN,
+        "auth_errors": PLAIN,
+        "lame": PLAIN,
+        "not_before": PLAIN,
+        "spent": PLAIN,
+    }
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.attempts = 0
+        self.auth_errors = 0
+        self.lame = False
+        self.not_before = float("-inf")
+        self.spent = False
+
+
+@final
+@frozen
+class PoolChange:
+    """What gossip changed."""
+
+    added: tuple[Server, ...] = ()
+    removed: tuple[Server, ...] = ()
+    left_out: int = 0
+
+
+class Pool(Stateful):
+    """The servers, who is next and when.
+
+    Attributes:
+        entries: in order of preference among those that may be dialled now.
+        current: the one that is being dialled or connected.
+    """
+
+    __slots__ = ("_entropy", "_jitter", "_jitter_tls", "_wait", "_wait_max", "current", "entries")
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        *,
+        entropy: Entropy,
+        wait: float,
+        wait_max: float,
+        jitter: float,
+        jitter_tls: float,
+        randomize: bool,
+    ) -> None:
+        self._entropy = entropy
+        self._wait = wait
+        self._wait_max = max(wait, wait_max)
+        self._jitter = jitter
+        self._jitter_tls = jitter_tls
+        self.entries = [Entry(server) for server in servers]
+        if randomize:
+            self._shuffle()
+        self.current = self.entries[0]
+
+    def next(self) -> Entry | None:
+        """Who is dialled next; ``None`` if nobody is left."""
+        living = [entry for entry in self.entries if not entry.spent]
+        if not living:
+            return None
+        return min(living, key=lambda entry: (entry.lame, entry.not_before))
+
+    def dialled(self, entry: Entry, now: float) -> None:
+        """``entry`` is being dialled: the next attempt at it must wait."""
+        self.current = entry
+        wait = min(self._wait_max, self._wait * 2.0 ** min(entry.attempts, 30))
+        entry.not_before = now + wait + self._drawn(self._jitter_tls if entry.server.tls else self._jitter)
+        entry.attempts += 1
+
+    def greeted(self, entry: Entry) -> None:
+        """``entry`` has let us in: what it failed before is forgotten."""
+        entry.attempts = 0
+        entry.auth_errors = 0
+        entry.lame = False
+
+    def lost(self, entry: Entry) -> None:
+        """The link to ``entry`` is lost: others that may be dialled come first."""
+        self.entries.remove(entry)
+        self.entries.append(entry)
+
+    def merge(self, urls: Iterable[str]) -> PoolChange:
+        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40)."""
+        like = next((entry.server for entry in self.entries if not entry.server.gossiped), self.current.server)
+        known = {entry.server.address: entry for entry in self.entries}
+        named: set[tuple[str, int]] = set()
+        added: list[Server] = []
+        left_out = 0
+        for count, url in enumerate(urls):
+            if count >= MAX_PER_INFO or len(known) >= MAX_POOL:
+                left_out += 1
+                continue
+            try:
+                bare = Server.parse(url)
+            except JsprotoError:
+                left_out += 1
+                continue
+            named.add(bare.address)
+            if bare.address not in known:
+                server = evolve(like, host=bare.host, port=bare.port, gossiped=True)
+                known[server.address] = entry = Entry(server)
+                self.entries.append(entry)
+                added.append(server)
+        gone = [
+            entry
+            for entry in self.entries
+            if entry.server.gossiped and entry.server.address not in named and entry is not self.current
+        ]
+        for entry in gone:
+            self.entries.remove(entry)
+        return PoolChange(tuple(added), tuple(entry.server for entry in gone), left_out)
+
+    def others(self) -> bool:
+        """Whether there is a server beside the current one that is not in lame duck mode."""
+        return any(entry is not self.current and not entry.spent and not entry.lame for entry in self.entries)
+
+    def snapshot(self) -> Snapshot:
+        """All entries in order, by address, and which is current."""
+        return {
+            **super().snapshot(),
+            "entries": [(entry.server.address, entry.server.gossiped, entry.snapshot()) for entry in self.entries],
+            "current": self.current.server.address,
+        }
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave; gossiped servers inherit from the configured ones again."""
+        super().restore(data)
+        like = next(entry.server for entry in self.entries if not entry.server.gossiped)
+        known = {entry.server.address: entry for entry in self.entries}
+        entries: list[Entry] = []
+        for address, gossiped, state in cast(
+            "list[tuple[tuple[str, int], bool, Mapping[str, object]]]", data["entries"]
+        ):
+            entry = known.get(address) or Entry(evolve(like, host=address[0], port=address[1], gossiped=gossiped))
+            entry.restore(state)
+            entries.append(entry)
+        self.entries = entries
+        self.current = next(entry for entry in entries if entry.server.address == data["current"])
+
+    def _drawn(self, most: float) -> float:
+        return most * (int.from_bytes(self._entropy(4), "big") / 2**32) if most > 0 else 0.0
+
+    def _shuffle(self) -> None:
+        for last in range(len(self.entries) - 1, 0, -1):
+            other = int.from_bytes(self._entropy(4), "big") % (last + 1)
+            self.entries[last], self.entries[other] = self.entries[other], self.entries[last]
