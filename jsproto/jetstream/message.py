@@ -1,0 +1,221 @@
+"""A message that a consumer delivered: a core message with the state of its acknowledgement.
+
+Theory. It stays a thin object over the parser's tuple; what its reply subject says is read when somebody asks
+(`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.ack`.
+
+Settling goes through `Connection.settle`, which takes anything with the two methods of `jsproto.core.once.Once`:
+
+- `Acked` is the plain ack, made for being called once per message;
+- `AckedAll` acks a whole list at the price of one call;
+- `Settlement` says any verb, with a reply subject for `Next`.
+
+`settlement` picks the right one. All follow *write first, mark after*: asking for the frame changes nothing, and what was
+not written leaves the message open. The reply subject goes out exactly as it came; it came through the parser, so it
+holds neither blank nor line end and can't be more than one argument of the PUB.
+
+`confirmed` is the double ack: the ack as a request, whose empty answer says that the server has worked it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import final
+
+from jsproto.core.conversation import Call
+from jsproto.core.message import Message
+from jsproto.core.once import Once
+from jsproto.core.procedure import Steps
+from jsproto.errors import LocalProtocolError, shorten
+from jsproto.jetstream.ack import (
+    ACK,
+    OPEN,
+    SETTLED,
+    TRANSITIONS,
+    Ack,
+    AckFact,
+    AckState,
+    AckSubject,
+    InProgress,
+    Next,
+    Verb,
+)
+from jsproto.wire.frames import Delivery
+
+
+class JsMessage(Message):
+    """One delivery of a stored message. A copy of it is itself: there is one ack state for each delivery.
+
+    Attributes:
+        feed: the conversation that it came through, or whatever else made it.
+        state: how far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none.
+    """
+
+    __slots__ = ("_metadata", "feed", "state")
+
+    def __init__(self, frame: Delivery, feed: object = None, state: AckState = OPEN) -> None:  # pyright: ignore[reportMissingSuperCall]
+        # Not through super().__init__: this runs once per message, and the call would cost half as much again.
+        self.frame = frame
+        self._headers = None
+        self.feed = feed
+        self.state = state
+        self._metadata: AckSubject | None = None
+
+    @property
+    def metadata(self) -> AckSubject:
+        """What the reply subject says: sequences, deliveries, pending, timestamp.
+
+        Raises:
+            InvalidAckSubject: it is not that of a JetStream delivery.
+        """
+        if self._metadata is None:
+            self._metadata = AckSubject.parse(self.frame[2])
+        return self._metadata
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message as the server counts them for ``max_bytes`` (ADR-37)."""
+        _, subject, reply, block, payload = self.frame
+        names = subject + reply
+        return (
+            (len(names) if names.isascii() else len(names.encode()))
+            + (0 if block is None else len(block))
+            + len(payload)
+        )
+
+    def told(self, fact: AckFact) -> bool:
+        """Move the ack state; ``False`` if that can't happen now, and nothing was changed."""
+        state = TRANSITIONS[self.state].get(fact)
+        if state is None:
+            return False
+        self.state = state
+        return True
+
+    def __copy__(self) -> JsMessage:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> JsMessage:
+        return self
+
+
+@final
+class Acked:
+    """The plain ack of one message: a `Once`."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: JsMessage) -> None:
+        self.message = message
+
+    def frame(self) -> bytes | None:
+        """``PUB <reply> 4`` with ``+ACK``, or ``None`` if the message is not open or came without a reply."""
+        message = self.message
+        reply = message.frame[2]
+        if message.state is not OPEN or not reply:
+            return None
+        return b"PUB %b 4\r\n+ACK\r\n" % reply.encode()
+
+    def written(self) -> None:
+        """The ack is on its way."""
+        self.message.state = SETTLED
+
+
+@final
+class AckedAll:
+    """The plain ack of each of several messages, written together: a `Once`. Those not open are left out."""
+
+    __slots__ = ("messages",)
+
+    def __init__(self, messages: Iterable[JsMessage]) -> None:
+        self.messages = list(dict.fromkeys(messages))
+
+    def frame(self) -> bytes | None:
+        """The acks of all that are open, or ``None`` if none is."""
+        replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
+        if not replies:
+            return None
+        return b"PUB %b 4\r\n+ACK\r\n" % " 4\r\n+ACK\r\nPUB ".join(replies).encode()
+
+    def written(self) -> None:
+        """The acks are on their way."""
+        for each in self.messages:
+            if each.state is OPEN:
+                each.state = SETTLED
+
+
+@final
+class Settlement:
+    """Any verb for one message: a `Once`.
+
+    Args:
+        message: what is settled.
+        verb: how.
+        reply: for `Next`, where the messages shall come: a token of a subscribed port (`Port.token`).
+
+    Raises:
+        LocalProtocolError: `Next` without a reply, or a reply with another verb (that is `confirmed`).
+    """
+
+    __slots__ = ("fact", "message", "reply", "verb")
+
+    def __init__(self, message: JsMessage, verb: Verb, reply: str = "") -> None:
+        if isinstance(verb, Next) != bool(reply):
+            raise LocalProtocolError(
+                f"expected a reply subject with Next and only there, seen {verb} with {shorten(reply)}"
+            )
+        self.message = message
+        self.verb = verb
+        self.reply = reply
+        self.fact = AckFact.PROGRESSED if isinstance(verb, InProgress) else AckFact.SENT
+
+    def frame(self) -> bytes | None:
+        """The PUB, or ``None`` if the verb may not be said (any more) or the message came without a reply."""
+        message = self.message
+        if self.fact not in TRANSITIONS[message.state] or not message.reply:
+            return None
+        body = self.verb.payload()
+        arguments = f"{message.reply} {self.reply}" if self.reply else message.reply
+        return b"PUB %b %d\r\n%b\r\n" % (arguments.encode(), len(body), body)
+
+    def written(self) -> None:
+        """The verb is on its way."""
+        self.message.told(self.fact)
+
+
+def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Once:
+    """What `Connection.settle` takes to say ``verb`` for ``message``."""
+    return Acked(message) if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
+
+
+def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> Steps[bool]:
+    """Settle a message and wait until the server says that it has.
+
+    True means that the consumer has answered; False that nothing was sent, because the message is settled, being
+    settled, mute, or came without a reply. If no answer comes the message is open again and may be settled once
+    more: a second ack of one delivery is harmless to the server, a lost one is not.
+
+    What an answer proves: that the consumer exists and has seen this very body. The server answers bodies that it ignores
+    just as well (2.15.1), so it is the body, fixed in `jsproto.jetstream.ack`, that makes it mean "settled".
+    Servers of 2.9 also answer for sequences that they never delivered, and for consumers with ack policy none.
+
+    Args:
+        message: what is settled.
+        verb: how; not `InProgress`, which settles nothing, and not `Next`, whose reply is the inbox of a pull.
+        timeout: seconds.
+
+    Raises:
+        NoResponders: the consumer is gone, the message is not of this account, or its ack policy is none.
+        RequestTimeout: no answer in time.
+        Disconnected: the link was lost meanwhile.
+        LocalProtocolError: a verb that can't be confirmed.
+    """
+    if isinstance(verb, (InProgress, Next)):
+        raise LocalProtocolError(f"expected a verb that settles by itself, seen {verb}")
+    if not message.reply or not message.told(AckFact.SENT_ASKING):
+        return False
+    answered = False
+    try:
+        yield Call(message.reply, verb.payload(), timeout=timeout)
+        answered = True
+    finally:
+        message.told(AckFact.CONFIRMED if answered else AckFact.UNCONFIRMED)
+    return True
