@@ -1,0 +1,80 @@
+"""INFO, typed: the server's JSON becomes an :class:`~jsproto.wire.frames.Info` or one error.
+
+Theory. INFO is the only JSON of the line, and it decides limits and security, so nothing in it is guessed. A member that is
+missing or ``null`` has the value that the protocol gives it; a member of the wrong type is the peer's fault and finishes
+the link, like every other fault of the JSON (nesting, huge numbers, NaN, no object). Unknown members are kept in ``raw``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, cast
+
+from jsproto.errors import RemoteProtocolError, shorten
+from jsproto.wire.frames import Info
+
+_TEXTS: Final = ("server_id", "server_name", "version", "host", "client_ip", "nonce", "cluster", "domain")
+_FLAGS: Final = (
+    "headers",
+    "jetstream",
+    "auth_required",
+    "tls_required",
+    "tls_available",
+    "tls_verify",
+    "connect_info",
+)
+_NUMBERS: Final = ("proto", "port", "max_payload", "client_id")
+#: Spelt shorter on the wire than in :class:`Info`.
+_WIRE_NAMES: Final = {"lame_duck": "ldm", "api_level": "api_lvl"}
+_UINT64: Final = 2**64 - 1
+
+
+def parse_info(text: bytes) -> Info:
+    """The INFO whose JSON this is (the line without its operation).
+
+    Raises:
+        RemoteProtocolError: no JSON object, or a known member of the wrong type; the message names which.
+    """
+    raw = _json_object(text)
+    members: dict[str, object] = {}
+    for names, kind in ((_TEXTS, str), ((*_FLAGS, "lame_duck"), bool), ((*_NUMBERS, "api_level"), int)):
+        for name in names:
+            value = raw.get(_WIRE_NAMES.get(name, name))
+            if value is not None:
+                members[name] = _typed(name, value, kind)
+    urls = raw.get("connect_urls")
+    if urls is not None:
+        members["connect_urls"] = _urls(urls)
+    return Info(raw=raw, **members)  # type: ignore[arg-type]  # each member's type was checked against the tables
+
+
+def _json_object(text: bytes) -> dict[str, object]:
+    try:
+        value: object = json.loads(text.decode(), parse_constant=_refused)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        raise RemoteProtocolError(
+            f"expected INFO with a JSON object, seen {shorten(text)} ({type(error).__name__})"
+        ) from None
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"expected INFO with a JSON object, seen {shorten(text)}")
+    return cast("dict[str, object]", value)
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(constant)
+
+
+def _typed(name: str, value: object, kind: type) -> object:
+    if type(value) is not kind:
+        raise RemoteProtocolError(f"expected {kind.__name__} as {name} of INFO, seen {type(value).__name__}")
+    if isinstance(value, int) and not 0 <= value <= _UINT64:
+        raise RemoteProtocolError(f"expected an unsigned 64-bit number as {name} of INFO, seen another")
+    return value
+
+
+def _urls(value: object) -> tuple[str, ...]:
+    urls = cast("list[object]", value) if isinstance(value, list) else [None]
+    texts = tuple(url for url in urls if isinstance(url, str))
+    if len(texts) != len(urls):
+        raise RemoteProtocolError("expected a list of texts as connect_urls of INFO, seen another")
+    return texts
