@@ -119,7 +119,7 @@ def _found(module: str) -> bool:
 _SLOW = {"consume": 50_000, "consume-ack": 50_000}
 
 PEERS = {
-    "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),
+    "jsproto_asyncio": Contender(distribution="", imports="jsproto"),
     "jsproto_blocking": Contender(distribution="", imports="jsproto_io.blocking"),
     "natspy": Contender(distribution="nats-py", imports="nats, nats.js", items={**_SLOW, "fetch": 50_000}),
     "natsrpy": Contender(

@@ -25,7 +25,7 @@ _HEAD = (
     "peer",
     "median",
     "min..max",
-    "x wall",
+    "x",
     "CPU us",
     "x CPU",
     "server us",
