@@ -9,7 +9,7 @@ outnumber live ones.
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
 
@@ -21,7 +21,7 @@ class Agenda(Stateful):
 
     __slots__ = ("_heap", "_table")
 
-    STATE: Codecs = {"_heap": PLAIN, "_table": PLAIN}
+    STATE: ClassVar[Codecs] = {"_heap": PLAIN, "_table": PLAIN}
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int]] = []

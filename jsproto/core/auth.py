@@ -37,7 +37,9 @@ class Auth:
     @property
     def sig(self) -> str | None:
         """The signature as CONNECT carries it."""
-        return None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+        return (
+            None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+        )
 
 
 def for_server(auth: Auth | None, server: Server) -> Auth:

@@ -37,7 +37,7 @@ from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @final
@@ -169,18 +169,40 @@ class Port(Stateful):
         self.limit = 0
         self.inbox = subject is None
         self.queue = queue
-        self.subject = subject if subject is not None else f"{self._inbox_root}.{self.number}.{self.generation}.*"
+        self.subject = (
+            subject if subject is not None else f"{self._inbox_root}.{self.number}.{self.generation}.*"
+        )
         self.commands.append(Sub(self.subject, self.sid, queue))
 
     def unsubscribe(self, after: int = 0) -> None:
         """End the interest now, or (``after`` > 0) when that many messages have come since it began."""
         if not self.subject:
             return
-        self.commands.append(Unsub(self.sid, after))
-        if after and after > self.received:
+        if after > self.received:
             self.limit = after
         else:
             self.subject = ""
+            if 0 < self.limit <= self.received:
+                return  # the server has ended it by itself
+        self.commands.append(Unsub(self.sid, after))
+
+    def renew(self) -> None:
+        """State the same interest again, on a new link. Called by the connection, before `Conversation.link_up`.
+
+        An inbox gets a new generation, because the server may still hold pulls of the old link, which would be served
+        to the old inbox; a subject keeps its sid and what is left of its limit.
+        """
+        if not self.subject:
+            return
+        if self.inbox:
+            self.subject = ""
+            self.subscribe()
+        elif 0 < self.limit <= self.received:
+            self.subject = ""
+        else:
+            self.commands.append(Sub(self.subject, self.sid, self.queue))
+            if self.limit:
+                self.commands.append(Unsub(self.sid, self.limit - self.received))
 
     def token(self) -> str:
         """A reply subject below the present inbox, never given before."""
@@ -229,7 +251,7 @@ class Port(Stateful):
             raise LocalProtocolError(f"expected a link that is up before {verb}, it is down")
 
 
-class Conversation(Stateful, Generic[T]):
+class Conversation(Stateful, Generic[T_co]):
     """Base of all conversations; ``T`` is what `take` hands out.
 
     Attributes:
@@ -239,15 +261,20 @@ class Conversation(Stateful, Generic[T]):
         error: why it ended, if not well.
         hungry: the last `take` said NEED_DATA and nobody was woken since.
         refused_put: the last put said False and nobody was woken since.
+        served: nobody is owed the word that it has ended; a draining connection waits for it where items were left.
     """
 
-    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put")
+    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put", "served")
+
+    #: Told of a new link only after the publishes that were kept while there was none.
+    AFTER_BACKLOG: ClassVar[bool] = False
 
     STATE: ClassVar[Codecs] = {
         "ended": PLAIN,
         "error": ERROR,
         "hungry": PLAIN,
         "refused_put": PLAIN,
+        "served": PLAIN,
         "port": PART,
     }
 
@@ -258,6 +285,7 @@ class Conversation(Stateful, Generic[T]):
         self.error: JsprotoError | None = None
         self.hungry = False
         self.refused_put = False
+        self.served = True
 
     # ------------------------------------------------------------------ facts, told by the connection only
 
@@ -296,11 +324,11 @@ class Conversation(Stateful, Generic[T]):
 
     # ------------------------------------------------------------------ the user's side
 
-    def take(self, now: float) -> T | NeedData | Ended:
+    def take(self, now: float) -> T_co | NeedData | Ended:
         """The next item. Raises the conversation's error once what was at hand has been taken."""
         return self.nothing()
 
-    def take_all(self, now: float) -> list[T] | NeedData | Ended:
+    def take_all(self, now: float) -> list[T_co] | NeedData | Ended:
         """Everything at hand in one list, else as `take`."""
         item = self.take(now)
         if item is NEED_DATA or item is ENDED:
@@ -346,6 +374,7 @@ class Conversation(Stateful, Generic[T]):
         if not self.ended:
             self.hungry = True
             return NEED_DATA
+        self.served = True
         if self.error is not None:
             raise self.error
         return ENDED

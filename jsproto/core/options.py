@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import final
+from typing import TypeVar, final
 
 from attrs import Attribute, field, frozen
 
 from jsproto.core.auth import Auth
 from jsproto.core.servers import DEFAULT_PORT, Server
 from jsproto.errors import InvalidConfig
-from jsproto.wire.grammar import check_prefix
+from jsproto.wire.subjects import subject_prefix
+
+
+NumberT = TypeVar("NumberT", int, float)
 
 
 class Tls(Enum):
@@ -45,18 +48,18 @@ def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: 
         raise InvalidConfig("expected at least one server, got none")
 
 
-def _positive(_self: object, attribute: Attribute[float], value: float) -> None:
+def _positive(_self: object, attribute: Attribute[NumberT], value: NumberT) -> None:
     if not value > 0:
         raise InvalidConfig(f"expected {attribute.name} > 0, got {value!r}")
 
 
-def _not_negative(_self: object, attribute: Attribute[float], value: float) -> None:
+def _not_negative(_self: object, attribute: Attribute[NumberT], value: NumberT) -> None:
     if not value >= 0:
         raise InvalidConfig(f"expected {attribute.name} >= 0, got {value!r}")
 
 
 def _prefix(_self: object, _attribute: Attribute[str], value: str) -> None:
-    check_prefix(value)
+    subject_prefix(value)
 
 
 @final
@@ -86,7 +89,7 @@ class Options:
     """
 
     servers: tuple[Server, ...] = field(
-        default=f"nats://127.0.0.1:{DEFAULT_PORT}",
+        default=(Server(host="127.0.0.1", port=DEFAULT_PORT),),
         converter=servers_of,
         validator=_not_empty,
     )

@@ -9,8 +9,8 @@ that yields what it needs and returns its result:
         return name
 
 `Script` is the part that steps a generator through any port: it sends the calls, keeps their timeouts, and throws
-`RequestTimeout`, `NoResponders`, `Disconnected`, `PermissionViolation` or `ConnectionClosed` into the generator at the
-``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every request. A
+`RequestTimeout`, `NoResponders`, `Disconnected`, `ConnectionClosed` or what the command was refused with
+(`PermissionViolation`, `PayloadTooLarge`) into the generator at the ``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every request. A
 conversation that also has messages to care for holds a `Script` instead and reuses the same generators.
 
 While the link is down a call waits for it (its timeout runs); a call that was sent when the link went down fails with
@@ -28,9 +28,9 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
-from jsproto.core.conversation import Call, Conversation, Port
+from jsproto.core.conversation import Call, Conversation, Port, Wish
 from jsproto.core.message import Message
-from jsproto.core.state import PART, Codecs, Snapshot, Stateful
+from jsproto.core.state import PART, Codecs, Snapshot, Stateful, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     ConnectionClosed,
@@ -38,7 +38,6 @@ from jsproto.errors import (
     JsprotoError,
     LocalProtocolError,
     NoResponders,
-    PermissionViolation,
     RequestTimeout,
 )
 from jsproto.signals import Ended, NeedData
@@ -55,21 +54,26 @@ class Sleep:
     seconds: float
 
 
-Step: TypeAlias = Call | Sleep
+@final
+@frozen
+class Now:
+    """Ask for the time of the fact that is being worked off; answered at once. See `the_time`."""
+
+
+Step: TypeAlias = Call | Sleep | Now
 #: What a procedure is written as.
 Steps: TypeAlias = Generator[Step, Message, T]
+
+
+def the_time() -> Steps[float]:
+    """Answer the time in seconds, for a deadline over several questions: ``now = yield from the_time()``."""
+    return cast("float", (yield Now()))
 
 
 class ScriptTimer(Enum):
     """A script waits for one thing at a time."""
 
     WAIT = "WAIT"
-
-
-#: Errors that can be thrown into a generator, by name: a snapshot must be able to say them.
-_THROWN: Mapping[str, type[JsprotoError]] = {
-    each.__name__: each for each in (RequestTimeout, NoResponders, Disconnected, PermissionViolation, ConnectionClosed)
-}
 
 
 class Script(Stateful, Generic[T]):
@@ -126,10 +130,10 @@ class Script(Stateful, Generic[T]):
             return
         message = Message(frame)
         status = message.status
-        if status is not None and status[0] == 503 and not message.payload:  # noqa: PLR2004 - ADR-4 no responders
+        if status is not None and status[0] == 503 and not message.payload:
             subject = self._step.subject
             text = f"expected an answer on {subject!r}, but nobody listens there (503)"
-            self._feed(("NoResponders", text, subject), port, now)
+            self._throw(NoResponders(text, subject), port, now)
         else:
             self._feed(("reply", frame), port, now)
 
@@ -137,8 +141,10 @@ class Script(Stateful, Generic[T]):
         """Time has passed."""
         for _ in self.timers.expired(now):
             if isinstance(self._step, Call):
-                text = f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
-                self._feed(("RequestTimeout", text), port, now)
+                text = (
+                    f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
+                )
+                self._throw(RequestTimeout(text), port, now)
             else:
                 self._feed(("slept",), port, now)
 
@@ -146,7 +152,7 @@ class Script(Stateful, Generic[T]):
         """The link is lost: a call that was sent fails."""
         if isinstance(self._step, Call) and self._token:
             text = f"link lost while waiting for an answer on {self._step.subject!r}; its outcome is unknown"
-            self._feed(("Disconnected", text), port, now)
+            self._throw(Disconnected(text), port, now)
 
     def link_up(self, port: Port, now: float) -> None:
         """A link is up: a call that waited for it is sent."""
@@ -156,15 +162,18 @@ class Script(Stateful, Generic[T]):
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
         """The server refused a publish on ``subject``; no answer will come."""
         if isinstance(self._step, Call) and self._token and self._step.subject == subject:
-            self._feed(("PermissionViolation", str(error), subject), port, now)
+            self._throw(error, port, now)
 
     def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:
         """The end from outside: the generator sees it as an error, whatever it waits for."""
-        text = str(error) if error is not None else "closed while waiting for an answer"
+        ended = error or ConnectionClosed("closed while waiting for an answer")
         while not self.done:
-            self._feed(("ConnectionClosed", text), port, now)
+            self._throw(ended, port, now)
 
     # ------------------------------------------------------------------ stepping
+
+    def _throw(self, error: JsprotoError, port: Port, now: float) -> None:
+        self._feed(("error", error_written(error)), port, now)
 
     def _feed(self, told: tuple[object, ...] | None, port: Port, now: float) -> None:
         """Tell the generator one thing and arrange for the next that it asks for."""
@@ -172,7 +181,12 @@ class Script(Stateful, Generic[T]):
             self._history.append(told)
         self.timers.clear()
         self._token = 0
-        step = self._step = self._advance(told)
+        step = self._advance(told)
+        while isinstance(step, Now):
+            told = ("now", now)
+            self._history.append(told)
+            step = self._advance(told)
+        self._step = step
         if isinstance(step, Sleep):
             self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
         elif step is not None:
@@ -189,7 +203,9 @@ class Script(Stateful, Generic[T]):
                 return self._steps.send(Message(cast("Delivery", told[1])))
             if told[0] == "slept":
                 return self._steps.send(cast("Message", None))
-            return self._steps.throw(_THROWN[cast("str", told[0])](*told[1:]))
+            if told[0] == "now":
+                return self._steps.send(cast("Message", told[1]))
+            return self._steps.throw(cast("JsprotoError", error_read(told[1])))
         except StopIteration as stop:
             self._result = cast("T", stop.value)
         except JsprotoError as error:
@@ -263,6 +279,9 @@ class Procedure(Conversation[T]):
         """The server refused the question."""
         self.script.refused(self.port, subject, error, now)
         self._judge()
+
+    def told(self, wish: Wish, now: float) -> None:
+        """A request that is open is finished, whatever is wished."""
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """Given up by the user, or the connection is closed."""

@@ -13,7 +13,14 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.errors import AuthorizationFailed, JsprotoError, PermissionViolation, ServerError, StaleConnection, shorten
+from jsproto.errors import (
+    AuthorizationFailed,
+    JsprotoError,
+    PermissionViolation,
+    ServerError,
+    StaleConnection,
+    shorten,
+)
 
 
 class Fate(Enum):
@@ -76,11 +83,8 @@ class Refusal:
 def refusal(text: str) -> Refusal:
     """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``."""
     lowered = text.lower()
-    for begin, fate, kind in ROWS:
-        if lowered.startswith(begin):
-            break
-    else:
-        fate, kind = Fate.UNKNOWN, ServerError
+    row = next((row for row in ROWS if lowered.startswith(row[0])), ("", Fate.UNKNOWN, ServerError))
+    _, fate, kind = row
     said = f"server said {shorten(text, 200)}"
     if kind is PermissionViolation:
         quoted = _QUOTED.search(text)

@@ -56,10 +56,14 @@ class Server:
             parts = urlsplit(whole)
             port = parts.port
         except ValueError as problem:
-            raise InvalidConfig(f"expected a server URL like nats://host:4222: {_harmless(problem)}") from None
+            raise InvalidConfig(
+                f"expected a server URL like nats://host:4222: {_harmless(problem)}"
+            ) from None
         shown = whole.rpartition("@")[2]
         if parts.scheme not in SCHEMES:
-            raise InvalidConfig(f"expected one of {sorted(SCHEMES)} as scheme of a server URL, got {parts.scheme!r}")
+            raise InvalidConfig(
+                f"expected one of {sorted(SCHEMES)} as scheme of a server URL, got {parts.scheme!r}"
+            )
         if not parts.hostname or any(char <= " " for char in parts.hostname):
             raise InvalidConfig(f"expected a host in the server URL, got {shown!r}")
         if port == 0:
@@ -185,7 +189,9 @@ class Pool(Stateful):
 
     def merge(self, urls: Iterable[str]) -> PoolChange:
         """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40)."""
-        like = next((entry.server for entry in self.entries if not entry.server.gossiped), self.current.server)
+        like = next(
+            (entry.server for entry in self.entries if not entry.server.gossiped), self.current.server
+        )
         known = {entry.server.address: entry for entry in self.entries}
         named: set[tuple[str, int]] = set()
         added: list[Server] = []
@@ -222,7 +228,9 @@ class Pool(Stateful):
         """All entries in order, by address, and which is current."""
         return {
             **super().snapshot(),
-            "entries": [(entry.server.address, entry.server.gossiped, entry.snapshot()) for entry in self.entries],
+            "entries": [
+                (entry.server.address, entry.server.gossiped, entry.snapshot()) for entry in self.entries
+            ],
             "current": self.current.server.address,
         }
 
@@ -235,7 +243,9 @@ class Pool(Stateful):
         for address, gossiped, state in cast(
             "list[tuple[tuple[str, int], bool, Mapping[str, object]]]", data["entries"]
         ):
-            entry = known.get(address) or Entry(evolve(like, host=address[0], port=address[1], gossiped=gossiped))
+            entry = known.get(address) or Entry(
+                evolve(like, host=address[0], port=address[1], gossiped=gossiped)
+            )
             entry.restore(state)
             entries.append(entry)
         self.entries = entries

@@ -70,7 +70,9 @@ class Stateful:
             LocalProtocolError: the snapshot is of another version, or lacks an attribute.
         """
         if data.get("v") != VERSION:
-            raise LocalProtocolError(f"expected a snapshot of version {VERSION}, got {shorten(data.get('v'))}")
+            raise LocalProtocolError(
+                f"expected a snapshot of version {VERSION}, got {shorten(data.get('v'))}"
+            )
         for name, codec in self.STATE.items():
             if name not in data:
                 raise LocalProtocolError(f"expected {name!r} in a snapshot of {type(self).__name__}")
@@ -83,8 +85,7 @@ class Stateful:
             elif codec is ERROR:
                 setattr(self, name, error_read(value))
             else:
-                kind = cast("type[Enum]", codec)
-                setattr(self, name, None if value is None else kind[cast("str", value)])
+                setattr(self, name, None if value is None else codec[cast("str", value)])
 
 
 def _written(value: object, codec: Codec) -> object:

@@ -1,0 +1,298 @@
+"""The conversations' side of a connection: who is there, what they said, when they are due.
+
+Theory. A conversation is told something, and then it is *stirred*: its port's commands become bytes and routes, its
+notices become events, its deadline goes on the agenda, whoever waits for it is named, and it is forgotten once nothing
+more can come or go. That is the whole life of a conversation, and this file is the only place where it happens. Links
+come and go around it: `link_lost` and `restore` are all that it knows of them.
+
+A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that nothing which was
+on its way is lost. Every PING of this connection is answered in order, so the fences are one queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from attrs import define
+
+from jsproto.core.agenda import Agenda
+from jsproto.core.conversation import Conversation, Port, Sids
+from jsproto.core.events import Event, Notice, NoticeKind, Ready
+from jsproto.core.outbound import Outbound
+from jsproto.core.router import MUX_SID, Router
+from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.wire.commands import Ping, Publish, Sub, Unsub
+from jsproto.wire.encoder import encode, encode_publish
+from jsproto.wire.frames import Delivery
+
+PING: Final = encode(Ping())
+
+#: What a PONG answers: the port's number and token (0 for the connection's own PINGs) and sids to forget.
+Fence = tuple[int, int, tuple[str, ...]]
+
+
+@final
+@define
+class Stats:
+    """Counters since the connection was made.
+
+    Messages are counted per run, bytes as they are on the wire.
+    """
+
+    messages_in: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    connects: int = 0
+    unknown_sid: int = 0
+    pings_out: int = 0
+    pings_in: int = 0
+
+
+@final
+class Exchange:
+    """Conversations, their routes, deadlines and bytes.
+
+    Attributes:
+        events: what happened, shared with the connection, which hands it out.
+        max_payload: most bytes of headers and payload that the server takes, 0 while unknown.
+        up: whether the link is up.
+    """
+
+    __slots__ = (
+        "_muxed",
+        "_numbers",
+        "_pongs",
+        "_sids",
+        "agenda",
+        "events",
+        "max_payload",
+        "outbound",
+        "router",
+        "stats",
+        "up",
+    )
+
+    def __init__(self, router: Router) -> None:
+        self.router = router
+        self.outbound = Outbound()
+        self.agenda = Agenda()
+        self.events: deque[Event] = deque()
+        self.stats = Stats()
+        self.max_payload = 0
+        self.up = False
+        self._sids = Sids()
+        self._numbers = 0
+        self._muxed = False
+        self._pongs: deque[Fence] = deque()
+
+    # ------------------------------------------------------------------ life of a conversation
+
+    def open(self, conversation: Conversation[object], now: float) -> None:
+        """Give it a port, start it, and raise what its first command was refused with."""
+        self._numbers += 1
+        router = self.router
+        conversation.port = Port(
+            self._numbers, sids=self._sids, inbox_root=router.inbox_root, mux_root=router.mux_root, up=self.up
+        )
+        router.add(conversation)
+        conversation.opened(now)
+        self.stir(conversation, now)
+        if conversation.ended and isinstance(conversation.error, LocalProtocolError):
+            raise conversation.error
+
+    def stir(self, conversation: Conversation[object], now: float) -> None:
+        """After it was told something: send, note its deadline, wake who waits, forget it if it is finished."""
+        port = conversation.port
+        while port.commands:
+            self._send(conversation, now)
+        if port.notices:
+            self.events.extend(Notice(conversation, kind, detail) for kind, detail in port.notices)
+            port.notices.clear()
+        if conversation.finished:
+            self.router.forget(conversation)
+            self.agenda.put(port.number, None)
+        elif port.number in self.router.conversations:
+            self.agenda.put(port.number, conversation.deadline)
+        if conversation.hungry and (conversation.readable or conversation.ended):
+            conversation.hungry = False
+            self.events.append(Ready(conversation))
+        if conversation.refused_put and (conversation.room or conversation.ended):
+            conversation.refused_put = False
+            self.events.append(Ready(conversation))
+
+    def tick(self, now: float) -> None:
+        """Tell everybody whose deadline has come, each once."""
+        told: set[int] = set()
+        while (number := self.agenda.due(now)) is not None:
+            conversation = self.router.conversations[number]
+            conversation.ticked(now)
+            self.stir(conversation, now)
+            if number in told:
+                return  # it wants to be told again at once: the adapter comes first
+            told.add(number)
+
+    def close_all(self, error: JsprotoError, now: float) -> None:
+        """The connection ends: so does everybody."""
+        for conversation in list(self.router.conversations.values()):
+            conversation.closed(error, now)
+            self.stir(conversation, now)
+
+    def clear(self) -> None:
+        """Nothing is left: no route, no deadline, no fence."""
+        self.router.conversations.clear()
+        self.router.routes.clear()
+        self.agenda = Agenda()
+        self._pongs.clear()
+
+    # ------------------------------------------------------------------ what comes in
+
+    def deliver(self, sid: str, run: list[Delivery], now: float) -> None:
+        """Messages of one sid, in order."""
+        self.stats.messages_in += len(run)
+        conversation = self.router.routes.get(sid)
+        if conversation is not None:
+            port = conversation.port
+            if port.sid == sid:
+                port.received += len(run)
+            conversation.delivered(run, now)
+            self.stir(conversation, now)
+        elif sid == MUX_SID:
+            for found, token, frame in self.router.answers(run):
+                found.replied(token, frame, now)
+                self.stir(found, now)
+        else:
+            self.router.unknown += len(run)
+
+    def ponged(self, now: float) -> bool:
+        """A PONG came. ``True`` if it answers a PING of the connection's own and was the last that is owed."""
+        if not self._pongs:
+            return False
+        number, token, sids = self._pongs.popleft()
+        for sid in sids:
+            self.router.routes.pop(sid, None)
+        conversation = self.router.conversations.get(number)
+        if conversation is not None:
+            conversation.port.fences.popleft()
+            conversation.fenced(token, now)
+            self.stir(conversation, now)
+        return not token and not self._pongs
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server refused a command: whoever sent one like that knows what it means."""
+        for conversation in list(self.router.conversations.values()):
+            conversation.refused(subject, error, now)
+            self.stir(conversation, now)
+
+    def report_unknown(self) -> None:
+        """Say how many frames nobody waited for, if any."""
+        if self.router.unknown:
+            self.stats.unknown_sid += self.router.unknown
+            self.events.append(Notice(None, NoticeKind.UNKNOWN_SID, self.router.unknown))
+            self.router.unknown = 0
+
+    # ------------------------------------------------------------------ links
+
+    def ping(self, data: bytes = PING) -> None:
+        """Send a PING of the connection's own, perhaps with bytes before it."""
+        self._pongs.append((0, 0, ()))
+        self.outbound.append_bound(data)
+
+    def link_lost(self) -> None:
+        """Bytes and fences of the link are void, whether it was up or only an attempt."""
+        self._pongs.clear()
+        self.outbound.lost()
+
+    def unplug(self) -> None:
+        """No port can send any more."""
+        self.up = False
+        for conversation in self.router.conversations.values():
+            conversation.port.up = False
+            conversation.port.fences.clear()
+
+    def tell_down(self, error: JsprotoError, now: float) -> None:
+        """The link that was up is lost: tell everybody."""
+        self.unplug()
+        self.router.link_lost()
+        for conversation in list(self.router.conversations.values()):
+            conversation.link_down(error, now)
+            self.stir(conversation, now)
+
+    def restore(self, now: float) -> None:
+        """A link is up: subscriptions first, then those who ask again, then what was kept, then the fences behind it."""
+        self.up = True
+        if self._muxed:
+            self._subscribe_mux()
+        waiting = list(self.router.conversations.values())
+        for conversation in waiting:
+            conversation.port.up = True
+            conversation.port.renew()
+            self._send(conversation, now)
+        for conversation in waiting:
+            if not conversation.AFTER_BACKLOG:
+                conversation.link_up(now)
+                self.stir(conversation, now)
+        self.outbound.resume()
+        for conversation in waiting:
+            if conversation.AFTER_BACKLOG:
+                conversation.link_up(now)
+                self.stir(conversation, now)
+
+    # ------------------------------------------------------------------ what goes out
+
+    def encoded(self, publish: Publish) -> bytes:
+        """The bytes of a publish that the server will take; its limit is that of the newest INFO.
+
+        Raises:
+            InvalidSubject, InvalidHeader, PayloadTooLarge: it can't be sent.
+        """
+        return encode_publish(
+            publish.subject,
+            publish.payload,
+            publish.reply,
+            publish.headers,
+            max_payload=self.max_payload or None,
+        )
+
+    def _send(self, conversation: Conversation[object], now: float) -> None:
+        """Turn a port's commands into bytes and routes. While the link is down only the routes change.
+
+        A publish that can't be encoded or is too large is refused here, in the place of the server.
+        """
+        port = conversation.port
+        routes = self.router.routes
+        outbound = self.outbound
+        retired: list[str] = []
+        commands = port.commands
+        port.commands = []
+        for command in commands:
+            if isinstance(command, Publish):
+                if not self._muxed and command.reply.startswith(self.router.mux_root):
+                    self._muxed = True
+                    self._subscribe_mux()
+                try:
+                    outbound.append_bound(self.encoded(command))
+                except LocalProtocolError as error:
+                    conversation.refused(command.subject, error, now)
+            elif isinstance(command, Sub):
+                routes[command.sid] = conversation
+                if port.up:
+                    outbound.append_bound(encode(command))
+            elif isinstance(command, Unsub):
+                if port.up:
+                    outbound.append_bound(encode(command))
+                if not command.limit:
+                    retired.append(command.sid)
+            else:
+                self._pongs.append((port.number, port.fences[-1], tuple(retired)))
+                retired.clear()
+                outbound.append_bound(PING)
+        if not port.up:
+            for sid in retired:
+                routes.pop(sid, None)
+        elif retired and not conversation.finished:
+            self._pongs.append((0, 0, tuple(retired)))
+            outbound.append_bound(PING)
+
+    def _subscribe_mux(self) -> None:
+        self.outbound.append_bound(encode(Sub(self.router.mux_subject, MUX_SID)))

@@ -1,0 +1,85 @@
+"""Bytes on their way out, and those that wait for a link.
+
+Theory. Two kinds of bytes share one stream. What belongs to a link (CONNECT, SUB, pulls, calls, PING) must never reach
+another link: a request repeated on a new link is a duplicate, an old UNSUB kills a new subscription. What the user
+published or acked belongs to the user: if it was not handed to the transport when the link was lost, it is known to be
+unsent and goes out on the next link, behind the restored subscriptions, in order and once. What was handed over is
+gone, whatever became of it.
+
+Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept in a set, because
+they are the rare ones.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jsproto.core.state import PLAIN, Codecs, Stateful
+
+
+class Outbound(Stateful):
+    """The outgoing bytes of one connection.
+
+    Attributes:
+        size: bytes that wait for `take`.
+        kept: publishes that wait for a link; ``kept_size`` are their bytes.
+    """
+
+    __slots__ = ("_bound", "_pieces", "kept", "kept_size", "size")
+
+    STATE: ClassVar[Codecs] = {
+        "_bound": PLAIN,
+        "_pieces": PLAIN,
+        "kept": PLAIN,
+        "kept_size": PLAIN,
+        "size": PLAIN,
+    }
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._bound: set[int] = set()
+        self.size = 0
+        self.kept: list[bytes] = []
+        self.kept_size = 0
+
+    def append(self, data: bytes) -> None:
+        """Add a publish or an ack of the user."""
+        self._pieces.append(data)
+        self.size += len(data)
+
+    def append_bound(self, data: bytes) -> None:
+        """Add what belongs to the present link only."""
+        self._bound.add(len(self._pieces))
+        self._pieces.append(data)
+        self.size += len(data)
+
+    def keep(self, data: bytes) -> None:
+        """Add a publish or an ack while there is no link."""
+        self.kept.append(data)
+        self.kept_size += len(data)
+
+    def take(self) -> bytes:
+        """Everything that must go to the transport now; it is handed over."""
+        if not self._pieces:
+            return b""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._bound.clear()
+        self.size = 0
+        return data
+
+    def lost(self) -> None:
+        """The link is gone: keep what is the user's and was not handed over, forget the rest."""
+        saved = [data for at, data in enumerate(self._pieces) if at not in self._bound]
+        self.kept[:0] = saved
+        self.kept_size += sum(map(len, saved))
+        self._pieces.clear()
+        self._bound.clear()
+        self.size = 0
+
+    def resume(self) -> None:
+        """A link is up and the subscriptions are restored: what was kept follows."""
+        self._pieces.extend(self.kept)
+        self.size += self.kept_size
+        self.kept.clear()
+        self.kept_size = 0

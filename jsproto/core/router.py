@@ -1,0 +1,68 @@
+"""Who a message is for: by sid, and for answers by their address.
+
+Theory. The table maps a sid to the conversation that subscribed with it; the subject of the frame is never looked at,
+except on the mux. All calls share one subscription with sid 1, and the reply subject of a call is
+``<mux root>.<number>.<n>``: the last two tokens name the port and the call, so there is no table of tokens to fill,
+leak or collide in. Mux and inboxes have disjoint roots: two subscriptions of one connection that match the same subject
+would both be served.
+
+A sid that was given up stays in the table until the PONG behind its UNSUB: what came before is still delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from jsproto.core.conversation import Conversation
+from jsproto.wire.frames import SUBJECT, Delivery
+
+MUX_SID: Final = "1"
+
+
+class Router:
+    """Tables of the connection: conversations by number and by sid.
+
+    Attributes:
+        conversations: every conversation that is not finished, by the number of its port.
+        routes: the conversation behind each sid.
+        unknown: frames that came for a sid that nobody has.
+    """
+
+    __slots__ = ("conversations", "inbox_root", "mux_root", "routes", "unknown")
+
+    def __init__(self, prefix: str, nuid: str) -> None:
+        self.mux_root = f"{prefix}.R.{nuid}"
+        self.inbox_root = f"{prefix}.P.{nuid}"
+        self.conversations: dict[int, Conversation[object]] = {}
+        self.routes: dict[str, Conversation[object]] = {}
+        self.unknown = 0
+
+    @property
+    def mux_subject(self) -> str:
+        """What the mux subscribes to."""
+        return f"{self.mux_root}.*.*"
+
+    def answers(self, frames: list[Delivery]) -> Iterator[tuple[Conversation[object], int, Delivery]]:
+        """Split what came on the mux by address; an answer that nobody waits for is counted and dropped."""
+        for frame in frames:
+            _, number, token = frame[SUBJECT].rsplit(".", 2)
+            found = self.conversations.get(int(number)) if number.isdecimal() and token.isdecimal() else None
+            if found is None:
+                self.unknown += 1
+            else:
+                yield found, int(token), frame
+
+    def add(self, conversation: Conversation[object]) -> None:
+        """A conversation begins."""
+        self.conversations[conversation.port.number] = conversation
+
+    def forget(self, conversation: Conversation[object]) -> None:
+        """A conversation is over: nothing leads to it any more."""
+        self.conversations.pop(conversation.port.number, None)
+        for sid in [sid for sid, each in self.routes.items() if each is conversation]:
+            del self.routes[sid]
+
+    def link_lost(self) -> None:
+        """Sids that were given up die with the link; the present ones stay, their owners are restored."""
+        self.routes = {each.port.sid: each for each in self.conversations.values() if each.port.subject}
