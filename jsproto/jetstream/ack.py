@@ -21,6 +21,8 @@ from typing import Final, NamedTuple, TypeAlias, final
 from attrs import field, frozen
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.jetstream.api import values
+from jsproto.jetstream.api.values import INT64_MAX, UINT64_MAX
 
 # ------------------------------------------------------------------------------------------------ the automaton
 
@@ -80,26 +82,23 @@ MUTE: Final = AckState.MUTE
 
 # ------------------------------------------------------------------------------------------------ the verbs
 
-#: The server reads durations into an int64 of nanoseconds.
-_LONGEST_NS: Final = 2**63 - 1
 
-
-def nanoseconds(seconds: object, about: str) -> int:
-    """Seconds (a number or a ``timedelta``) as an integer of nanoseconds, to the nearest.
+def nanoseconds(seconds: float | timedelta, about: str) -> int:
+    """Seconds or a ``timedelta`` as an integer of nanoseconds, to the nearest.
 
     Raises:
         InvalidConfig: negative, not finite, longer than the server can count, or no duration at all.
     """
     if isinstance(seconds, timedelta):
-        result = seconds // timedelta(microseconds=1) * 1_000
+        result = values.nanoseconds(seconds)
     elif isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and isfinite(seconds):
-        result = seconds * 1_000_000_000 if isinstance(seconds, int) else round(seconds * 1e9)
+        result = round(seconds * 1_000_000_000)
     else:
         raise InvalidConfig(
             f"expected seconds or a timedelta as {about}, seen {type(seconds).__name__} {shorten(seconds)}"
         )
-    if not 0 <= result <= _LONGEST_NS:
-        raise InvalidConfig(f"expected {about} between 0 and {_LONGEST_NS} ns, seen {shorten(seconds)}")
+    if not 0 <= result <= INT64_MAX:
+        raise InvalidConfig(f"expected {about} between 0 and {INT64_MAX} ns, seen {shorten(seconds)}")
     return result
 
 
@@ -232,8 +231,8 @@ class InvalidAckSubject(InvalidResponse, ValueError):
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST: Final = 2**64 - 1
-_MOST_DIGITS: Final = 20
+#: Five times the 20 digits of the largest number.
+_MOST_DIGITS: Final = 100
 
 
 class AckSubject(NamedTuple):
@@ -300,14 +299,18 @@ class AckSubject(NamedTuple):
             raise _invalid(reply, f"9 or at least 11 tokens, not {count},")
         if root != "$JS" or kind != "ACK" or not (stream and consumer):
             raise _invalid(reply, "$JS.ACK, a stream and a consumer")
-        numbers = (delivered, in_stream, in_consumer, stamp, pending)
-        text = "".join(numbers)
-        if not (text.isascii() and text.isdigit() and all(numbers)) or max(map(len, numbers)) > _MOST_DIGITS:
+        digits = f"{delivered}{in_stream}{in_consumer}{stamp}{pending}"
+        if not (digits.isascii() and digits.isdigit()) or len(digits) > _MOST_DIGITS:
             raise _invalid(reply, "five decimal numbers")
-        values = (int(delivered), int(in_stream), int(in_consumer), int(stamp), int(pending))
-        if max(values) > _LARGEST:
+        try:
+            one, two, three, four, five = (
+                int(delivered), int(in_stream), int(in_consumer), int(stamp), int(pending)
+            )  # fmt: skip
+        except ValueError:  # one of them is empty
+            raise _invalid(reply, "five decimal numbers") from None
+        if one | two | three | four | five > UINT64_MAX:
             raise _invalid(reply, "numbers of at most 64 bits")
-        return cls(domain, account, stream, consumer, *values, tail)
+        return cls(domain, account, stream, consumer, one, two, three, four, five, tail)
 
     @property
     def timestamp(self) -> datetime:

@@ -1,0 +1,490 @@
+"""Publishing with many acknowledgements under way: a sink with results.
+
+Theory. `offered` sends a message at once with a reply subject of its own below the window's inbox, and says False when
+the window is full or the link is down. Answers come to the inbox as whole runs, in any order; the reply subject tells
+whose they are, nothing else does (503 and 429 overtake acks). Every message taken ends exactly once, as an
+`Outcome`:
+
+    ACKED          a stream has stored it
+    REFUSED        the stream said no, or somebody answered who is no stream
+    NO_RESPONDERS  no stream listens there, also after the retries; it is not stored
+    TIMED_OUT      no answer in time        ┐
+    DISCONNECTED   the link was lost        ├ whether it is stored is unknown
+    CLOSED         the window was closed    ┘
+    FORBIDDEN      the account may not publish there; it is not stored
+    INVALID        it can't be sent: a bad name, or more bytes than the server takes; it is not stored
+
+Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. All attempts of a message
+share its one ack timeout. What comes after the end of a message is late: counted, and nothing else.
+
+The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for them; everything else is
+read at once. Numbers are summed over a run.
+
+Results. Message n, counted from 1 in the order in which they were taken, gives the `PublishResult` with ``number`` n.
+With ``results=False`` only those that are not `ACKED` are handed out, for a user who needs no sequences. At most
+``max_results`` are kept for whoever doesn't take them; then the oldest is dropped, counted, and a notice given once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from math import isfinite
+from typing import ClassVar, Final, TypeAlias, cast, final
+
+from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, error_read, error_written
+from jsproto.errors import (
+    ConnectionClosed,
+    ConversationClosed,
+    Disconnected,
+    InvalidConfig,
+    JsprotoError,
+    LocalProtocolError,
+    NoResponders,
+    RequestTimeout,
+    shorten,
+)
+from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.puback import PubAck, pub_ack
+from jsproto.jetstream.inflight import (
+    ATTEMPT,
+    DEADLINE,
+    NUMBER,
+    SIZE,
+    TO,
+    InFlight,
+    Sent,
+    sent_read,
+    sent_written,
+)
+from jsproto.signals import Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import Delivery
+from jsproto.wire.headers import Headers, status_of
+
+#: What a window takes: a `Publish` without a reply, or the same as a plain tuple, which is cheaper.
+PublishItem: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers | None]
+
+#: The acknowledgement of a message that is no duplicate, as all servers write it; what matches is one to `pub_ack` too.
+_USUAL: Final = re.compile(
+    rb'\{"stream":"[!#-\[\]-~]+", ?"seq": ?(?:0|[1-9][0-9]{0,18})(?:, ?"domain":"[!#-\[\]-~]+")?\}'
+).fullmatch
+
+
+class Outcome(Enum):
+    """How a published message ended."""
+
+    ACKED = "ACKED"
+    REFUSED = "REFUSED"
+    NO_RESPONDERS = "NO_RESPONDERS"
+    TIMED_OUT = "TIMED_OUT"
+    DISCONNECTED = "DISCONNECTED"
+    CLOSED = "CLOSED"
+    FORBIDDEN = "FORBIDDEN"
+    INVALID = "INVALID"
+
+
+class WindowNotice(Enum):
+    """What a window has to tell beside its results."""
+
+    #: Results were dropped because nobody took them; the detail is ``max_results``.
+    RESULTS_DROPPED = "RESULTS_DROPPED"
+
+
+#: ``(number, outcome, subject, body of the answer, error as plain data)`` of a result that was not taken.
+Result: TypeAlias = tuple[int, Outcome, str, bytes, object]
+
+
+@final
+class PublishResult:
+    """How one message ended.
+
+    Attributes:
+        number: the place of the message among those that the window took, from 1.
+        outcome: see `Outcome`.
+        subject: where it was published.
+        body: what the answer held, empty if none came.
+    """
+
+    __slots__ = ("_error", "body", "number", "outcome", "subject")
+
+    def __init__(
+        self, number: int, outcome: Outcome, subject: str, body: bytes = b"", error: object = None
+    ) -> None:
+        self.number = number
+        self.outcome = outcome
+        self.subject = subject
+        self.body = body
+        self._error = error
+
+    @property
+    def ack(self) -> PubAck:
+        """The acknowledgement of the stream, read from the answer at each call.
+
+        Raises:
+            JetStreamError, InvalidPubAck: `REFUSED`; the class says why.
+            NoResponders, PermissionViolation, LocalProtocolError: it is not stored.
+            RequestTimeout, Disconnected, ConnectionClosed: whether it is stored is unknown.
+        """
+        error = error_read(self._error)
+        if error is not None:
+            raise error
+        return pub_ack(self.body, Asked(what="publish", subject=self.subject))
+
+    @property
+    def error(self) -> JsprotoError | None:
+        """What `ack` raises, ``None`` for a message that is stored."""
+        if self.outcome is not Outcome.ACKED:
+            try:
+                self.ack  # noqa: B018 - the question is whether it raises
+            except JsprotoError as error:
+                return error
+        return None
+
+    def __repr__(self) -> str:
+        return f"PublishResult({self.number}, {self.outcome.name}, {self.subject!r})"
+
+
+class PublishWindow(Conversation[PublishResult]):
+    """Publishes to streams with up to ``max_pending`` acknowledgements under way.
+
+    `Wish.DRAIN` and `Wish.STOP` refuse further messages and end the window well once every message has ended.
+
+    Args:
+        max_pending: messages under way.
+        max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
+        ack_timeout: seconds within which each message ends.
+        retries: how often a message that met no responders is sent again.
+        retry_wait: seconds before each of these.
+        results: whether acknowledgements are handed out too, not only failures.
+        max_results: how many results are kept for whoever doesn't take them.
+
+    Attributes:
+        taken: how many messages were taken, which is the number of the last one.
+        counts: how many ended in each way. ``pending`` is ``taken`` minus their sum.
+        late: answers that came for messages which had ended.
+        dropped: results that were dropped because nobody took them.
+
+    Raises:
+        InvalidConfig: a bound, number or time that can't work.
+    """
+
+    __slots__ = (
+        "_draining",
+        "_flight",
+        "_keep",
+        "_max_results",
+        "_parked",
+        "_results",
+        "_retries",
+        "_retry_wait",
+        "_timeout",
+        "_wanted",
+        "counts",
+        "dropped",
+        "late",
+        "taken",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **Conversation.STATE,
+        "_draining": PLAIN,
+        "_flight": PART,
+        "_wanted": PLAIN,
+        "dropped": PLAIN,
+        "late": PLAIN,
+        "taken": PLAIN,
+    }
+
+    def __init__(
+        self,
+        *,
+        max_pending: int = 1000,
+        max_bytes: int = 0,
+        ack_timeout: float = 5.0,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+        results: bool = True,
+        max_results: int = 65_536,
+    ) -> None:
+        super().__init__()
+        for name, given, least in (("retries", retries, 0), ("max_results", max_results, 1)):
+            if not isinstance(given, int) or isinstance(given, bool) or given < least:
+                raise InvalidConfig(
+                    f"expected a whole number of at least {least} as {name}, seen {shorten(given)}"
+                )
+        if not (isfinite(ack_timeout) and ack_timeout > 0):
+            raise InvalidConfig(f"expected a finite ack_timeout > 0 s, seen {shorten(ack_timeout)}")
+        if not (isfinite(retry_wait) and retry_wait >= 0):
+            raise InvalidConfig(f"expected a finite retry_wait >= 0 s, seen {shorten(retry_wait)}")
+        self._flight = InFlight(max_pending, max_bytes)
+        self._timeout = ack_timeout
+        self._retries = retries
+        self._retry_wait = retry_wait
+        self._keep = results
+        self._max_results = max_results
+        self._results: deque[Result] = deque()
+        #: Messages that met no responders, with the moment of their next attempt, in that order.
+        self._parked: deque[tuple[float, Sent]] = deque()
+        self._draining = False
+        self._wanted = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.taken = 0
+        self.late = 0
+        self.dropped = 0
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def pending(self) -> int:
+        """Messages that were taken and have not ended."""
+        return self._flight.pending
+
+    @property
+    def pending_bytes(self) -> int:
+        """Their bytes."""
+        return self._flight.bytes
+
+    @property
+    def readable(self) -> int:
+        """Results at hand."""
+        return len(self._results)
+
+    @property
+    def room(self) -> bool:
+        """Whether the message that was refused last would be taken now, or a small one if none was."""
+        return self.port.up and not self._draining and not self.ended and self._flight.fits(self._wanted)
+
+    @property
+    def deadline(self) -> float | None:
+        """The oldest ack timeout or the next attempt, whichever comes first; an ack timeout may be shown early."""
+        due = self._flight.due
+        if self._parked:
+            at = self._parked[0][0]
+            return at if due is None or at < due else due
+        return due
+
+    # ------------------------------------------------------------------ the user's side
+
+    def offered(self, item: object, now: float) -> bool:
+        """Publish a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
+
+        Raises:
+            ConversationClosed: the window is draining or has ended.
+            LocalProtocolError: what is offered is no message, or names a reply; nothing was sent.
+        """
+        if isinstance(item, Publish):
+            if item.reply:
+                raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
+            subject, payload, headers = item.subject, item.payload, item.headers
+        else:
+            subject, payload, headers = _unpacked(item)
+        if self._draining or self.ended:
+            raise ConversationClosed(
+                "expected a window that takes messages, this one is draining or has ended"
+            )
+        flight = self._flight
+        size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
+        port = self.port
+        if not port.up or not flight.fits(size):
+            self._wanted = size
+            return False
+        self._wanted = 0
+        token = port.token()
+        port.publish(Publish(subject, payload, token, headers))
+        self.taken = number = self.taken + 1
+        flight.sent(token, (number, now + self._timeout, 0, size, subject, payload, headers))
+        return True
+
+    def take(self, now: float) -> PublishResult | NeedData | Ended:
+        """The next result, in the order in which the messages ended."""
+        return PublishResult(*self._results.popleft()) if self._results else self.nothing()
+
+    def take_all(self, now: float) -> list[PublishResult] | NeedData | Ended:
+        """All results at hand."""
+        if not self._results:
+            return self.nothing()
+        results = [PublishResult(*each) for each in self._results]
+        self._results.clear()
+        return results
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """State interest in the answers."""
+        self.port.subscribe()
+
+    def delivered(self, run: Sequence[Delivery], now: float) -> None:
+        """Answers came."""
+        flight = self._flight
+        answered = flight.answered
+        results = self._results
+        keep = self._keep
+        acked = size = 0
+        for _, token, _, block, body in run:
+            message = answered(token)
+            if message is None:
+                self.late += 1
+            elif block is None and _USUAL(body):
+                acked += 1
+                size += message[SIZE]
+                if keep:
+                    results.append((message[NUMBER], _ACKED, message[TO], body, None))
+            else:
+                self._judge(message, block, body, now)
+        if acked:
+            self.counts[_ACKED] += acked
+            flight.freed(acked, size)
+        self._settle()
+
+    def ticked(self, now: float) -> None:
+        """Time is up for some messages, or it is time for their next attempt."""
+        for message in self._flight.overdue(now):
+            text = f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s, none came"
+            self._ended(message, Outcome.TIMED_OUT, error=RequestTimeout(f"{text}; unknown if stored"))
+        parked = self._parked
+        while parked and parked[0][0] <= now:
+            message = parked.popleft()[1]
+            number, deadline, attempt, size, subject, payload, headers = message
+            token = self.port.token()
+            self.port.publish(Publish(subject, payload, token, headers))
+            self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
+        self._settle()
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """No open message will be answered any more: each ends now, and its slot is free for the next link."""
+        text = "link lost before the acknowledgement came; unknown if stored"
+        self._give_up(Outcome.DISCONNECTED, Disconnected(text))
+        self._settle()
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """A publish was refused, so no answer will come; or the inbox, then none will ever come."""
+        if self.port.subject and subject == self.port.subject:
+            self.closed(error, now)
+            return
+        flight = self._flight
+        tokens = [token for token, message in flight.open.items() if message[TO] == subject]
+        if isinstance(error, LocalProtocolError):
+            # Not the server said so: the newest could not be sent at all, the others are on their way.
+            for message in map(flight.answered, tokens[-1:]):
+                self._ended(cast("Sent", message), Outcome.INVALID, error=error)
+        else:
+            for message in map(flight.answered, tokens):
+                self._ended(cast("Sent", message), Outcome.FORBIDDEN, error=error)
+        self._settle()
+
+    def told(self, wish: Wish, now: float) -> None:
+        """Take no more messages; end when all have ended."""
+        self._draining = True
+        self._settle()
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """End now; what is open ends with it."""
+        if not self.ended:
+            text = "closed before the acknowledgement came; unknown if stored"
+            self._give_up(Outcome.CLOSED, ConnectionClosed(text))
+            self._bound()
+            self.end(error)
+
+    # ------------------------------------------------------------------ how messages end
+
+    def _judge(self, message: Sent, block: bytes | None, body: bytes, now: float) -> None:
+        """An answer that is not the usual one."""
+        status = None if block is None else status_of(block)
+        if status is not None and status[0] == 503 and not body:
+            again = now + self._retry_wait
+            if message[ATTEMPT] < self._retries and again < message[DEADLINE]:
+                self._parked.append((again, message))
+            else:
+                self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
+            return
+        try:
+            pub_ack(body, Asked(what="publish", subject=message[TO]))
+        except JsprotoError:
+            self._ended(message, Outcome.REFUSED, body)
+        else:
+            self._ended(message, Outcome.ACKED, body)
+
+    def _give_up(self, outcome: Outcome, error: JsprotoError) -> None:
+        """Nothing will be answered or sent any more. What waits for its next attempt is known to be stored nowhere."""
+        for message in self._flight.lost():
+            self._ended(message, outcome, error=error)
+        for _, message in self._parked:
+            self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
+        self._parked.clear()
+
+    def _ended(
+        self, message: Sent, outcome: Outcome, body: bytes = b"", error: JsprotoError | None = None
+    ) -> None:
+        self.counts[outcome] += 1
+        self._flight.freed(1, message[SIZE])
+        if self._keep or outcome is not _ACKED:
+            self._results.append((message[NUMBER], outcome, message[TO], body, error_written(error)))
+
+    def _settle(self) -> None:
+        """Messages may have ended: that ends a window that drains, when nothing is under way any more."""
+        self._bound()
+        if self._draining and not self.ended and not self._flight.pending:
+            self.end()
+
+    def _bound(self) -> None:
+        """Drop the oldest results that nobody took."""
+        surplus = len(self._results) - self._max_results
+        if surplus > 0:
+            if not self.dropped:
+                self.port.notify(WindowNotice.RESULTS_DROPPED, self._max_results)
+            self.dropped += surplus
+            for _ in range(surplus):
+                self._results.popleft()
+
+    # ------------------------------------------------------------------ snapshot
+
+    def snapshot(self) -> Snapshot:
+        """Everything under way, and the results at hand."""
+        return {
+            **super().snapshot(),
+            "parked": [(at, sent_written(message)) for at, message in self._parked],
+            "results": [(each[0], each[1].name, *each[2:]) for each in self._results],
+            "counts": {outcome.name: count for outcome, count in self.counts.items()},
+        }
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        parked = cast("list[tuple[float, object]]", data["parked"])
+        results = cast("list[tuple[int, str, str, bytes, object]]", data["results"])
+        counts = cast("dict[str, int]", data["counts"])
+        self._parked = deque((at, sent_read(message)) for at, message in parked)
+        self._results = deque((each[0], Outcome[each[1]], *each[2:]) for each in results)
+        self.counts = {Outcome[name]: count for name, count in counts.items()}
+
+
+_ACKED: Final = Outcome.ACKED
+
+
+def _nobody(message: Sent) -> NoResponders:
+    subject = message[TO]
+    text = (
+        f"expected a stream that listens on {subject!r}, there is none (503, attempt {message[ATTEMPT] + 1})"
+    )
+    return NoResponders(text, subject)
+
+
+def _unpacked(item: object) -> tuple[str, bytes, Headers | None]:
+    """A message given as a plain tuple; class patterns would read better and cost five times as much."""
+    parts = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+    if 1 < len(parts) < 4:
+        subject, payload, headers = parts if len(parts) == 3 else (*parts, None)
+        if (
+            isinstance(subject, str)
+            and isinstance(payload, bytes)
+            and (headers is None or isinstance(headers, Headers))
+        ):
+            return subject, payload, headers
+    seen = ", ".join(type(each).__name__ for each in parts)
+    raise LocalProtocolError(
+        f"expected a Publish, (subject, payload) or (subject, payload, headers), seen ({seen})"
+    )
