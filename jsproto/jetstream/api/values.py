@@ -1,0 +1,178 @@
+"""Times and durations where they meet the wire: nanoseconds, exact, in integers.
+
+JetStream says durations in integer nanoseconds and instants as RFC 3339 text with 0 to 9 fraction digits (ADR-1).
+Python's own types end at microseconds, so reading with them and writing back would change what somebody else has set.
+Hence two small values that keep the nanoseconds and are otherwise what a Python user expects:
+
+- :class:`Duration` *is* a ``timedelta``; whoever writes one may give any ``timedelta``.
+- :class:`Timestamp` counts nanoseconds since 1970 in UTC and shows itself as ``.datetime``. Go's zero time, which the
+  server sends for "never", is ``None`` and not an instant (``0001-01-01T00:00:00Z``).
+
+Both conversions happen here and nowhere else (one duration type, converted once).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, final
+
+from attrs import frozen
+
+from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+UINT64_MAX: Final = 2**64 - 1
+
+_NS_OF_US: Final = 1_000
+_NS_OF_S: Final = 1_000_000_000
+_NS_OF_DAY: Final = 86_400 * _NS_OF_S
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def nanoseconds(duration: timedelta) -> int:
+    """All of a duration in integer nanoseconds, by integer arithmetic only."""
+    rest = duration.rest if isinstance(duration, Duration) else 0
+    return duration.days * _NS_OF_DAY + duration.seconds * _NS_OF_S + duration.microseconds * _NS_OF_US + rest
+
+
+@final
+class Duration(timedelta):
+    """A ``timedelta`` that also knows the nanoseconds below its microsecond.
+
+    Equal to a plain ``timedelta`` of the same length. Arithmetic is that of ``timedelta`` and gives plain ones.
+    """
+
+    rest: int
+
+    @classmethod
+    def from_ns(cls, ns: int) -> Duration:
+        """The duration of ``ns`` nanoseconds; what an int64 can hold always fits."""
+        microseconds, rest = divmod(ns, _NS_OF_US)
+        made = cls(microseconds=microseconds)
+        made.rest = rest
+        return made
+
+    def __new__(cls, *args: float, **kwargs: float) -> Duration:
+        """As ``timedelta``: days, seconds, microseconds and so on; without nanoseconds."""
+        made = super().__new__(cls, *args, **kwargs)
+        made.rest = 0
+        return made
+
+    @property
+    def ns(self) -> int:
+        """The whole duration in nanoseconds."""
+        return nanoseconds(self)
+
+    def total_seconds(self) -> float:
+        """The duration in seconds, as near as a float comes."""
+        return nanoseconds(self) / _NS_OF_S
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, timedelta) and nanoseconds(self) == nanoseconds(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(nanoseconds(self)) if self.rest else super().__hash__()
+
+    def __lt__(self, other: timedelta) -> bool:
+        return nanoseconds(self) < nanoseconds(other)
+
+    def __le__(self, other: timedelta) -> bool:
+        return nanoseconds(self) <= nanoseconds(other)
+
+    def __gt__(self, other: timedelta) -> bool:
+        return nanoseconds(self) > nanoseconds(other)
+
+    def __ge__(self, other: timedelta) -> bool:
+        return nanoseconds(self) >= nanoseconds(other)
+
+    def __reduce__(self) -> tuple[Callable[[int], Duration], tuple[int]]:
+        return (Duration.from_ns, (self.ns,))
+
+    def __repr__(self) -> str:
+        return f"Duration.from_ns({self.ns})"
+
+
+_RFC3339: Final = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_ZERO: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY
+_LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY + _NS_OF_DAY - 1
+
+
+@final
+@frozen(order=True)
+class Timestamp:
+    """An instant of the years 1 to 9999, exact. ``str`` gives the form that the server writes.
+
+    Attributes:
+        ns: nanoseconds since 1970-01-01 UTC.
+
+    Raises:
+        InvalidConfig: ``ns`` is outside of those years, or Go's zero time, which means "not set": say ``None``.
+    """
+
+    ns: int
+
+    def __attrs_post_init__(self) -> None:
+        if not _ZERO < self.ns <= _LAST:
+            raise InvalidConfig(
+                f"expected nanoseconds of an instant of the years 1 to 9999, seen {shorten(self.ns)}"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Timestamp | None:
+        """The instant of an RFC 3339 text with 0 to 9 fraction digits and any offset; ``None`` for Go's zero time.
+
+        Raises:
+            InvalidResponse: the text is no RFC 3339 date and time of the years 1 to 9999.
+        """
+        found = _RFC3339.fullmatch(text)
+        if found is None:
+            raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}")
+        year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = found.groups()
+        try:
+            moment = datetime(
+                int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
+            )
+        except ValueError as error:
+            raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}: {error}") from error
+        ns = nanoseconds(moment - _EPOCH) + int((fraction or "").ljust(9, "0"))
+        if sign is not None:
+            offset = (int(off_hours) * 3600 + int(off_minutes) * 60) * _NS_OF_S
+            ns += offset if sign == "-" else -offset
+        if ns == _ZERO:
+            return None
+        if not _ZERO < ns <= _LAST:
+            raise InvalidResponse(f"expected a time of the years 1 to 9999, seen {shorten(text)}")
+        return cls(ns)
+
+    @classmethod
+    def of(cls, moment: datetime | Timestamp) -> Timestamp:
+        """The instant of an aware ``datetime``.
+
+        Raises:
+            InvalidConfig: the ``datetime`` has no time zone, so nobody knows which instant it means.
+        """
+        if isinstance(moment, Timestamp):
+            return moment
+        if moment.tzinfo is None or moment.utcoffset() is None:
+            raise InvalidConfig(f"expected a datetime with a time zone, seen {moment!r}")
+        return cls(nanoseconds(moment - _EPOCH))
+
+    @property
+    def datetime(self) -> datetime:
+        """The instant as an aware ``datetime`` in UTC, cut to whole microseconds."""
+        return _EPOCH + timedelta(microseconds=self.ns // _NS_OF_US)
+
+    def __str__(self) -> str:
+        whole, fraction = divmod(self.ns, _NS_OF_S)
+        text = (_EPOCH + timedelta(seconds=whole)).replace(tzinfo=None).isoformat()
+        digits = f".{fraction:09d}".rstrip("0").rstrip(".")
+        return f"{text}{digits}Z"
