@@ -1,0 +1,291 @@
+"""What the JetStream API says no with: one class for each answer that a client acts upon.
+
+Theory. The server numbers its errors (``err_code``); texts differ between versions and are for people. ``api_error``
+turns the ``error`` member of any answer into the class of its number, and every class says what was asked: which
+stream, which consumer, which subject. A number without a class of its own is a plain :class:`JetStreamError`, so that
+``except ApiError`` catches them all. Which numbers belong together is the table at the end.
+
+    ApiError
+    └── JetStreamError
+        ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist  MessageNotFound ─ SequenceNotFound
+        ├── AlreadyExists        StreamExists  ConsumerExists
+        ├── ExpectationFailed    WrongLastSequence  WrongLastMessageId  WrongStream
+        ├── LimitReached         StreamFull  MessageSizeExceeded
+        ├── InvalidRequest       InvalidConfiguration  InvalidMessage  InvalidBatch
+        ├── RetryLater           the same request may succeed in a moment
+        ├── Unavailable          JetStreamNotEnabled
+        └── Refused              StreamSealed  ApiLevelTooLow
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sized
+from typing import Final, TypeAlias, cast, final
+
+from attrs import frozen
+
+from jsproto.errors import ApiError, InvalidResponse, shorten
+from jsproto.jetstream.api.codes import BY_ERR_CODE
+
+_SEQUENCE: Final = re.compile(r"wrong last sequence: ([0-9]{1,20})")
+
+
+@final
+@frozen(kw_only=True)
+class Asked:
+    """What a request was about, so that every error can say it.
+
+    Attributes:
+        what: the wish in words, such as "update stream".
+        stream: name of the stream, empty if none was named.
+        consumer: name of the consumer, empty if none was named.
+        subject: subject of the message or request, empty if it adds nothing.
+    """
+
+    what: str = ""
+    stream: str = ""
+    consumer: str = ""
+    subject: str = ""
+
+    def __str__(self) -> str:
+        named = (("stream", self.stream), ("consumer", self.consumer), ("subject", self.subject))
+        return ", ".join(
+            part for part in (self.what, *(f"{kind} {name}" for kind, name in named if name)) if part
+        )
+
+
+class InvalidPubAck(InvalidResponse):
+    """The answer to a publish that is no acknowledgement: somebody else listens on the subject.
+
+    Attributes:
+        body: the bytes that came, as they were.
+    """
+
+    def __init__(self, message: str, body: bytes = b"") -> None:
+        super().__init__(message)
+        self.body = body
+
+
+class ConfigIgnored(InvalidResponse):
+    """The server took the request and left out settings that were asked for: it is too old to know them.
+
+    Attributes:
+        members: names of the settings that did not come back as they were sent.
+    """
+
+    def __init__(self, message: str, members: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.members = members
+
+
+class JetStreamError(ApiError):
+    """An answer of the JetStream API with an error that has no class of its own.
+
+    Attributes:
+        about: what was asked.
+        constant: the server's name for the error, empty if this version of jsproto does not know it.
+    """
+
+    def __init__(self, code: int, err_code: int, description: str, about: Asked) -> None:
+        super().__init__(code, err_code, description, str(about))
+        self.about = about
+        known = BY_ERR_CODE.get(err_code)
+        self.constant = known.constant if known is not None else ""
+
+    @property
+    def stream(self) -> str:
+        """The stream that was asked for, empty if none was named."""
+        return self.about.stream
+
+    @property
+    def consumer(self) -> str:
+        """The consumer that was asked for, empty if none was named."""
+        return self.about.consumer
+
+    def __reduce__(self) -> tuple[type[JetStreamError], tuple[int, int, str, Asked]]:
+        return (type(self), (self.code, self.err_code, self.description, self.about))
+
+
+class NotFound(JetStreamError):
+    """What was asked for is not there."""
+
+
+class StreamNotFound(NotFound):
+    """No such stream in this account and domain."""
+
+
+class ConsumerNotFound(NotFound):
+    """No such consumer of this stream."""
+
+
+class ConsumerDoesNotExist(ConsumerNotFound):
+    """An update of a consumer that is not there (``action`` update)."""
+
+
+class MessageNotFound(NotFound):
+    """No such message in the stream."""
+
+
+class SequenceNotFound(MessageNotFound):
+    """No message of this sequence, or it was deleted."""
+
+
+class AlreadyExists(JetStreamError):
+    """The name is taken."""
+
+
+class StreamExists(AlreadyExists):
+    """A stream of this name exists with another configuration."""
+
+
+class ConsumerExists(AlreadyExists):
+    """A consumer of this name exists with another configuration, or is in use."""
+
+
+class ExpectationFailed(JetStreamError):
+    """The stream is not in the state that the publisher expected: nothing was stored."""
+
+
+class WrongLastSequence(ExpectationFailed):
+    """The last sequence, of the stream or of the subject, is another one: compare-and-set lost (10071, 10164).
+
+    Attributes:
+        sequence: the sequence that it is, ``None`` when the server did not say (replicated streams).
+    """
+
+    @property
+    def sequence(self) -> int | None:
+        """The actual last sequence, if the server said it."""
+        found = _SEQUENCE.search(self.description)
+        return int(found[1]) if found is not None else None
+
+
+class WrongLastMessageId(ExpectationFailed):
+    """The last message id is another one. ``message_id`` is the one that it is, if the server said it."""
+
+    @property
+    def message_id(self) -> str | None:
+        """The actual last message id, if the server said it."""
+        _, said, found = self.description.partition("wrong last msg ID: ")
+        return found if said else None
+
+
+class WrongStream(ExpectationFailed):
+    """The subject is stored by another stream than expected."""
+
+
+class LimitReached(JetStreamError):
+    """A limit of the account, the server or the stream is used up."""
+
+
+class StreamFull(LimitReached):
+    """The stream is at its limit and discards new messages."""
+
+
+class MessageSizeExceeded(LimitReached):
+    """Headers, or headers and payload together, are larger than the stream or server takes."""
+
+
+class InvalidRequest(JetStreamError):
+    """The request is malformed: a mistake of the client."""
+
+
+class InvalidConfiguration(InvalidRequest):
+    """The configuration cannot work, or not beside what is there."""
+
+
+class InvalidMessage(InvalidRequest):
+    """The headers of a message ask for what cannot be, or for what the stream has not switched on."""
+
+
+class InvalidBatch(InvalidRequest):
+    """An atomic or fast batch that is incomplete, unknown, or not allowed."""
+
+
+class RetryLater(JetStreamError):
+    """The same request may succeed in a moment: no leader yet, or another one is being worked off."""
+
+
+class Unavailable(JetStreamError):
+    """The server cannot serve this here."""
+
+
+class JetStreamNotEnabled(Unavailable):
+    """No JetStream for this account, on this server, or in this domain."""
+
+
+class Refused(JetStreamError):
+    """Understood, possible, and not allowed."""
+
+
+class StreamSealed(Refused):
+    """The stream is sealed for good."""
+
+
+class ApiLevelTooLow(Refused):
+    """The server does not have the API level that the request demands."""
+
+
+def described(seen: object) -> str:
+    """What was seen, for people: a list or object by its size, since it may be as large and deep as a peer likes."""
+    if isinstance(seen, (list, tuple, Mapping)):
+        return f"{type(cast('object', seen)).__name__} of {len(cast('Sized', seen))}"
+    return shorten(seen)
+
+
+def api_error(member: object, about: Asked) -> JetStreamError:
+    """The typed error for the ``error`` member of an answer; every part of it is optional and may be anything (B193)."""
+    parts: Mapping[str, object] = cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
+    code, err_code = _number(parts.get("code")), _number(parts.get("err_code"))
+    text = parts.get("description") if isinstance(member, dict) else member
+    description = text if isinstance(text, str) else "" if text is None else described(text)
+    return CLASS_OF.get(err_code, JetStreamError)(code, err_code, description, about)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+_Class: TypeAlias = type[JetStreamError]
+
+#: Which ``err_code`` raises which class; numbers that are not here raise :class:`JetStreamError`.
+CLASSES: Final[tuple[tuple[_Class, tuple[int, ...]], ...]] = (
+    (StreamNotFound, (10059,)),
+    (ConsumerNotFound, (10014,)),
+    (ConsumerDoesNotExist, (10149,)),
+    (MessageNotFound, (10037,)),
+    (SequenceNotFound, (10043,)),
+    (NotFound, (10035, 10068)),
+    (StreamExists, (10058, 10130)),
+    (ConsumerExists, (10013, 10105, 10148)),
+    (WrongLastSequence, (10071, 10164)),
+    (WrongLastMessageId, (10070,)),
+    (WrongStream, (10060,)),
+    (ExpectationFailed, (10063, 10180)),
+    (StreamFull, (10077,)),
+    (MessageSizeExceeded, (10054, 10097)),
+    (LimitReached, (10002, 10026, 10027, 10028, 10047, 10113, 10120, 10121, 10122, 10210, 10211)),
+    (RetryLater, (10004, 10008, 10009, 10023, 10158, 10163, 10167)),
+    (JetStreamNotEnabled, (10039, 10076)),
+    (Unavailable, (10006, 10007, 10010, 10036, 10074, 10118, 10119, 10194, 10195)),
+    (StreamSealed, (10109,)),
+    (ApiLevelTooLow, (10185,)),
+    (InvalidRequest, (10003, 10015, 10025, 10038, 10056, 10073, 10078, 10160, 10161, 10162, 10204)),
+    (
+        InvalidMessage,
+        (10165, 10166, *range(10168, 10173), *range(10188, 10194), 10203, 10212, 10223, 10227),
+    ),
+    (InvalidBatch, (*range(10174, 10178), 10179, 10199, 10200, 10201, *range(10205, 10209))),
+    (
+        InvalidConfiguration,
+        (
+            10005, 10011, 10012, *range(10016, 10023), 10024, *range(10029, 10035), 10045, 10046, 10048, 10049,
+            10052, 10053, 10055, 10061, 10065, 10066, 10069, *range(10079, 10096), *range(10098, 10104), 10106, 10107, 10108,
+            10112, 10114, 10115, 10116, 10123, *range(10125, 10129), *range(10131, 10148), *range(10150, 10158), 10159,
+            10173, 10178, *range(10181, 10185), 10186, 10187, 10196, 10197, 10198, 10209, *range(10213, 10223), 10225,
+        ),
+    ),
+)  # fmt: skip
+
+CLASS_OF: Final[dict[int, _Class]] = {number: kind for kind, numbers in CLASSES for number in numbers}
