@@ -1,0 +1,220 @@
+"""What all API documents have in common: one table per class, one reader and one writer for all of them.
+
+Theory. A document is a frozen attrs class whose fields *are* its table: the field's name is the wire's member name, and
+the field carries a :class:`Codec`, which knows the member's form on the wire. Nothing else is written per field.
+
+- Reading is tolerant: ``null``, missing and empty are the same for what is optional; members that this version does not
+  know are kept in ``extra`` and written back, so an update never sends less than was read (B191, B202).
+- Writing is strict: only members that are set, under the server's own names, durations as integers of nanoseconds.
+  "Set" is "not ``None``"; an empty list or mapping says the same as none and is not written (B203).
+- A value of the wrong form is ``InvalidResponse`` when the server sent it, ``InvalidConfig`` when the user gave it, at
+  the moment of construction. Both name the member.
+
+Documents never change; :meth:`Document.evolve` makes an edited copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final, overload
+
+from attrs import NOTHING, evolve, field, fields, frozen
+
+from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.jetstream.api.errors import described
+from jsproto.jetstream.api.forms import Codec, Misfit, within
+
+T = TypeVar("T")
+D = TypeVar("D")
+_CODEC: Final = "codec"
+
+
+def of(codec: Codec[T]) -> dict[str, object]:
+    """Metadata of a field without which there is no document: ``name: str = field(metadata=of(NAME))``."""
+    return {_CODEC: codec}
+
+
+@overload
+def member(codec: Codec[T]) -> T | None: ...
+@overload
+def member(codec: Codec[T], default: D) -> T | D: ...
+def member(codec: Codec[T], default: object = None) -> object:
+    """An optional field of a document, ``None`` or ``default`` when it is not set."""
+    return field(default=default, metadata={_CODEC: codec})
+
+
+def mapping(codec: Codec[Mapping[str, T]]) -> Mapping[str, T]:
+    """An optional field that maps names; empty when it is not set."""
+    made: Mapping[str, T] = field(factory=dict[str, T], metadata={_CODEC: codec})
+    return made
+
+
+Row: TypeAlias = tuple[str, Codec[object], object]
+
+
+@frozen(kw_only=True, repr=False)
+class Document:
+    """A JSON object of the API as a value.
+
+    Attributes:
+        extra: members that came and that this version does not know; they are written back.
+    """
+
+    extra: Mapping[str, object] = field(factory=dict[str, object])
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "extra", self._other_members())
+        for name, codec, empty in table(type(self)):
+            value: object = getattr(self, name)
+            if value is None and empty is None:
+                continue
+            try:
+                accepted = codec.accept(empty if value is None and empty is not NOTHING else value)
+            except Misfit as misfit:
+                raise InvalidConfig(_sentence(type(self), within(f".{name}", misfit))) from None
+            if accepted is not value:
+                object.__setattr__(self, name, accepted)
+
+    @classmethod
+    def from_wire(cls, members: object, about: object = "") -> Self:
+        """The document of JSON members.
+
+        Raises:
+            InvalidResponse: a member that is needed is missing, or one is of another form than the API says.
+        """
+        try:
+            return cls.read(members)
+        except Misfit as misfit:
+            asked = f" in the answer to {about}" if str(about) else ""
+            raise InvalidResponse(_sentence(cls, misfit) + asked) from None
+
+    def to_wire(self) -> dict[str, object]:
+        """The members that are set, ready for JSON; a new dict each time."""
+        members: dict[str, object] = {}
+        for name, codec, _ in table(type(self)):
+            value: object = getattr(self, name)
+            if _is_set(value):
+                members[name] = codec.write(value)
+        members.update(self.extra)
+        return members
+
+    def evolve(self, **changes: object) -> Self:
+        """A copy with other values; ``None`` takes a setting back.
+
+        Raises:
+            InvalidConfig: no such setting, or a value of the wrong form.
+        """
+        unknown = changes.keys() - {each.name for each in fields(type(self))}
+        if unknown:
+            raise InvalidConfig(
+                f"expected settings of {type(self).__name__}, seen {shorten(sorted(unknown))}"
+            )
+        return evolve(self, **cast("dict[str, Any]", changes))
+
+    @classmethod
+    def read(cls, members: object) -> Self:
+        """As :meth:`from_wire`, for documents within documents; raises :class:`Misfit`."""
+        if not isinstance(members, Mapping):
+            raise Misfit("an object", members)
+        rest = dict(cast("Mapping[str, object]", members))
+        values: dict[str, Any] = {}
+        for name, codec, empty in table(cls):
+            raw = rest.pop(name, None)
+            if raw is None:
+                if empty is NOTHING:
+                    raise Misfit("a value", raw, f".{name}")
+                continue
+            try:
+                value = codec.read(raw)
+            except Misfit as misfit:
+                raise within(f".{name}", misfit) from None
+            if value is not None:
+                values[name] = value
+        return cls(extra=rest, **values)
+
+    def _other_members(self) -> dict[str, object]:
+        extra: object = self.extra
+        if not isinstance(extra, Mapping):
+            raise InvalidConfig(f"expected a mapping as {type(self).__name__}.extra, seen {shorten(extra)}")
+        others = dict(extra)
+        for name in (row[0] for row in table(type(self))):
+            if name in others:
+                raise InvalidConfig(f"expected unknown members in {type(self).__name__}.extra, seen {name!r}")
+        return others
+
+    def __repr__(self) -> str:
+        shown = ((each.name, getattr(self, each.name)) for each in fields(type(self)))
+        said = (f"{name}={value!r}" for name, value in shown if _is_set(value))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and not (isinstance(value, (tuple, dict)) and not value)
+
+
+def _sentence(document: type[Document], misfit: Misfit) -> str:
+    return f"expected {misfit.expected} as {document.__name__}{misfit.path}, seen {described(misfit.seen)}"
+
+
+_TABLES: Final[dict[type[object], tuple[Row, ...]]] = {}
+
+
+def table(document: type[Document]) -> tuple[Row, ...]:
+    """The table of a class of documents: name of the member, its form, what it is when not set (``NOTHING``: needed)."""
+    rows = _TABLES.get(document)
+    if rows is None:
+        rows = _TABLES[document] = tuple(
+            (each.name, cast("Codec[object]", each.metadata[_CODEC]), _empty(each.default))
+            for each in fields(document)
+            if _CODEC in each.metadata
+        )
+    return rows
+
+
+def _empty(default: object) -> object:
+    made = cast("Callable[[], object] | None", getattr(default, "factory", None))
+    return default if made is None else made()
+
+
+DocumentT = TypeVar("DocumentT", bound=Document)
+
+
+@final
+class Nested(Codec[DocumentT], Generic[DocumentT]):
+    """A document within a document."""
+
+    def __init__(self, document: type[DocumentT]) -> None:
+        self._document = document
+
+    def read(self, value: object) -> DocumentT:
+        """By the other document's table."""
+        return self._document.read(value)
+
+    def accept(self, value: object) -> DocumentT:
+        """An instance of the class."""
+        if isinstance(value, self._document):
+            return value
+        raise Misfit(f"a {self._document.__name__}", value)
+
+    def write(self, value: DocumentT) -> dict[str, object]:
+        """By the other document's table."""
+        return value.to_wire()
+
+
+def unechoed(sent: Document, returned: Document) -> tuple[str, ...]:
+    """Names of settings that were sent and did not come back with the same value, nested ones with a dot (B203).
+
+    A server that does not know a setting drops it without a word before 2.12, so an echo is the only proof.
+    """
+    return tuple(_unlike(sent.to_wire(), returned.to_wire(), ""))
+
+
+def _unlike(sent: Mapping[str, object], returned: Mapping[str, object], at: str) -> Iterable[str]:
+    for name, value in sent.items():
+        back = returned.get(name)
+        if isinstance(value, dict) and isinstance(back, dict):
+            yield from _unlike(
+                cast("dict[str, object]", value), cast("dict[str, object]", back), f"{at}{name}."
+            )
+        elif value != back and (value or back):
+            yield f"{at}{name}"

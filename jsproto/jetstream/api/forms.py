@@ -1,0 +1,275 @@
+"""The forms that a member of an API document can have: how each is read, given by a user, and written.
+
+A form that refuses says so with :class:`Misfit`, which knows what was expected, what was seen and where; the document
+turns it into the error of the culprit. Where the two sides differ, the reader is the tolerant one: a word that a newer
+server uses is kept, a zero time is "not set", nulls in lists vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, Generic, NoReturn, TypeVar, cast, final
+
+from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.jetstream.api.values import (
+    INT64_MAX,
+    INT64_MIN,
+    UINT64_MAX,
+    Duration,
+    Timestamp,
+    nanoseconds,
+)
+
+T = TypeVar("T")
+W = TypeVar("W", bound=StrEnum)
+
+
+class Misfit(Exception):
+    """A value that is not of the form its member has; :class:`Document` turns it into one of two errors."""
+
+    def __init__(self, expected: str, seen: object, path: str = "") -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.seen = seen
+        self.path = path
+
+
+class Codec(Generic[T]):
+    """One form that a member can have: how it is read, what a user may give, how it is written."""
+
+    def read(self, value: object) -> T | None:
+        """The member's value from JSON, ``None`` for "not set"; raises :class:`Misfit`."""
+        return self.accept(value)
+
+    def accept(self, value: object) -> T:
+        """A user's value in the form that the document keeps; raises :class:`Misfit`."""
+        raise NotImplementedError
+
+    def write(self, value: T) -> object:
+        """The value for JSON."""
+        return value
+
+
+@final
+class _Text(Codec[str]):
+    def accept(self, value: object) -> str:
+        if isinstance(value, str):
+            return str(value)
+        raise Misfit("text", value)
+
+
+@final
+class _Name(Codec[str]):
+    def accept(self, value: object) -> str:
+        if isinstance(value, str) and value:
+            return str(value)
+        raise Misfit("a name", value)
+
+
+@final
+class _Flag(Codec[bool]):
+    def accept(self, value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise Misfit("true or false", value)
+
+
+@final
+class _Integer(Codec[int]):
+    def accept(self, value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
+            return value
+        raise Misfit("an integer of 64 bits", value)
+
+
+@final
+class _Span(Codec[timedelta]):
+    def read(self, value: object) -> timedelta:
+        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= INT64_MAX:
+            return Duration.from_ns(value)
+        raise Misfit("integer nanoseconds of 64 bits", value)
+
+    def accept(self, value: object) -> timedelta:
+        if isinstance(value, timedelta) and INT64_MIN <= nanoseconds(value) <= INT64_MAX:
+            return value
+        raise Misfit("a timedelta of at most 2**63 - 1 nanoseconds", value)
+
+    def write(self, value: timedelta) -> int:
+        return nanoseconds(value)
+
+
+@final
+class _Instant(Codec["Timestamp | datetime"]):
+    def read(self, value: object) -> Timestamp | datetime | None:
+        if not isinstance(value, str):
+            raise Misfit("an RFC 3339 time", value)
+        try:
+            return Timestamp.parse(value)
+        except InvalidResponse:
+            raise Misfit("an RFC 3339 time", value) from None
+
+    def accept(self, value: object) -> Timestamp | datetime:
+        if not isinstance(value, (Timestamp, datetime)):
+            raise Misfit("a Timestamp or a datetime with a time zone", value)
+        try:
+            return Timestamp.of(value)
+        except InvalidConfig:
+            raise Misfit("a datetime with a time zone", value) from None
+
+    def write(self, value: Timestamp | datetime) -> str:
+        return str(value)
+
+
+@final
+class _Percent(Codec["str | int"]):
+    """``sample_freq``: text for the server, with or without a percent sign; a number is taken too (B196)."""
+
+    def accept(self, value: object) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        raise Misfit("a percentage", value)
+
+
+class UnknownWord(str):
+    """A word where one of a closed set was expected: the server is newer than this library. Kept, never guessed."""
+
+    __slots__ = ()
+
+
+@final
+class Words(Codec[W | str], Generic[W]):
+    """One word of a closed set. A word that a newer server uses is kept as :class:`UnknownWord`."""
+
+    def __init__(self, words: type[W]) -> None:
+        self._words = words
+
+    def read(self, value: object) -> W | str:
+        """The member of the enum, or the word as it is."""
+        if not isinstance(value, str):
+            raise Misfit("a word", value)
+        try:
+            return self._words(value)
+        except ValueError:
+            return UnknownWord(value)
+
+    def accept(self, value: object) -> W | str:
+        """A member of the enum or its text, or what was read before."""
+        if isinstance(value, UnknownWord):
+            return value
+        try:
+            return self._words(value) if isinstance(value, str) else self._none(value)
+        except ValueError:
+            return self._none(value)
+
+    def write(self, value: W | str) -> str:
+        """The word."""
+        return str(value)
+
+    def _none(self, value: object) -> NoReturn:
+        raise Misfit("one of " + ", ".join(sorted(self._words)), value) from None
+
+
+@final
+class Many(Codec[Sequence[T]], Generic[T]):
+    """A list of one form; kept as a tuple."""
+
+    def __init__(self, each: Codec[T]) -> None:
+        self._each = each
+
+    def read(self, value: object) -> Sequence[T]:
+        """The list without its nulls."""
+        if not isinstance(value, list):
+            raise Misfit("a list", value)
+        return self._all(self._each.read, cast("list[object]", value))
+
+    def accept(self, value: object) -> Sequence[T]:
+        """Any sequence but text."""
+        if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+            raise Misfit("a sequence", value)
+        return self._all(self._each.accept, cast("Sequence[object]", value))
+
+    def write(self, value: Sequence[T]) -> list[object]:
+        """A list, each by its own form."""
+        return [self._each.write(each) for each in value]
+
+    @staticmethod
+    def _all(take: Callable[[object], T | None], values: Iterable[object]) -> tuple[T, ...]:
+        taken: list[T] = []
+        for number, value in enumerate(values):
+            try:
+                one = take(value)
+            except Misfit as misfit:
+                raise within(f"[{number}]", misfit) from None
+            if one is not None:
+                taken.append(one)
+        return tuple(taken)
+
+
+@final
+class Each(Codec[Mapping[str, T]], Generic[T]):
+    """A JSON object with names of the user's choice, all values of one form."""
+
+    def __init__(self, value: Codec[T]) -> None:
+        self._value = value
+
+    def read(self, value: object) -> Mapping[str, T]:
+        """A new mapping, without its nulls."""
+        return self._all(self._value.read, value)
+
+    def accept(self, value: object) -> Mapping[str, T]:
+        """A copy: what the caller does with theirs later changes nothing here."""
+        return self._all(self._value.accept, value)
+
+    def write(self, value: Mapping[str, T]) -> dict[str, object]:
+        """A new dict, each value by its own form."""
+        return {name: self._value.write(each) for name, each in value.items()}
+
+    @staticmethod
+    def _all(take: Callable[[object], T | None], value: object) -> dict[str, T]:
+        if not isinstance(value, Mapping):
+            raise Misfit("a mapping", value)
+        taken: dict[str, T] = {}
+        for name, each in cast("Mapping[object, object]", value).items():
+            if not isinstance(name, str):
+                raise Misfit("names of text", name)
+            try:
+                one = take(each)
+            except Misfit as misfit:
+                raise within(f".{name}", misfit) from None
+            if one is not None:
+                taken[name] = one
+        return taken
+
+
+@final
+class _Anything(Codec[object]):
+    """Kept as it came and not looked at."""
+
+    def accept(self, value: object) -> object:
+        return value
+
+
+def within(part: str, misfit: Misfit) -> Misfit:
+    """The same misfit, seen from one level further out."""
+    return Misfit(misfit.expected, misfit.seen, part + misfit.path)
+
+
+TEXT: Final[Codec[str]] = _Text()
+NAME: Final[Codec[str]] = _Name()
+FLAG: Final[Codec[bool]] = _Flag()
+INTEGER: Final[Codec[int]] = _Integer()
+DURATION: Final[Codec[timedelta]] = _Span()
+GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()
+#: The same form where only the server speaks, so that a reader needs no narrowing.
+TIME: Final = cast("Codec[Timestamp]", GIVEN_TIME)
+PERCENT: Final[Codec[str | int]] = _Percent()
+TEXTS: Final[Codec[Sequence[str]]] = Many(TEXT)
+INTEGERS: Final[Codec[Sequence[int]]] = Many(INTEGER)
+DURATIONS: Final[Codec[Sequence[timedelta]]] = Many(DURATION)
+LABELS: Final[Codec[Mapping[str, str]]] = Each(TEXT)
+COUNTS: Final[Codec[Mapping[str, int]]] = Each(INTEGER)
+OBJECT: Final[Codec[Mapping[str, object]]] = Each(_Anything())

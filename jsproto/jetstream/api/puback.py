@@ -1,0 +1,51 @@
+"""The acknowledgement of a publish: bare JSON without a type, or an error beside zero values.
+
+``error`` wins over everything (B175). An acknowledgement needs the name of a stream; its sequence may be 0, as for a
+duplicate on an interest stream (B173). Anything else is the answer of somebody who is no stream (B187).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from attrs import field, frozen
+
+from jsproto.errors import InvalidResponse
+from jsproto.jetstream.api.document import Document, member, of
+from jsproto.jetstream.api.envelope import answer
+from jsproto.jetstream.api.errors import Asked, InvalidPubAck
+from jsproto.jetstream.api.forms import FLAG, INTEGER, NAME, TEXT
+
+
+@final
+@frozen(kw_only=True, repr=False)
+class PubAck(Document):
+    """A message was stored.
+
+    Attributes:
+        stream: the stream that stored it.
+        seq: its sequence there, or that of the first copy if ``duplicate``.
+        val: the value of a counter after this message (2.12, ADR-49).
+        batch: id of the batch that this commits; ``count`` is its number of messages (2.12, ADR-50).
+    """
+
+    stream: str = field(metadata=of(NAME))
+    seq: int = member(INTEGER, 0)
+    duplicate: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+    domain: str | None = member(TEXT)
+    val: str | None = member(TEXT)
+    batch: str | None = member(TEXT)
+    count: int | None = member(INTEGER)
+
+
+def pub_ack(body: bytes, about: Asked) -> PubAck:
+    """The acknowledgement in the payload of a reply.
+
+    Raises:
+        JetStreamError: the stream refused the message; the class is that of the ``err_code``.
+        InvalidPubAck: the answer is no acknowledgement; it holds the bytes that came.
+    """
+    try:
+        return PubAck.from_wire(answer(body, about), about)
+    except InvalidResponse as error:
+        raise InvalidPubAck(f"expected an acknowledgement of a stream: {error}", body) from None

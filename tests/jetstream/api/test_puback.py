@@ -1,0 +1,62 @@
+"""An acknowledgement is what a stream says; everything else is an error with the bytes that came."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.puback import PubAck, pub_ack
+
+ABOUT = Asked(what="publish", subject="orders.new")
+
+
+def test_b173_a_duplicate_may_have_sequence_0() -> None:
+    ack = pub_ack(b'{"stream":"S","seq":0,"duplicate":true}', ABOUT)
+
+    assert ack == PubAck(stream="S", seq=0, duplicate=True)
+
+
+def test_blanks_and_additions_of_all_versions_are_read() -> None:
+    assert pub_ack(b'{"stream":"S", "seq":1,"duplicate": true, "domain":"hub"}', ABOUT) == PubAck(
+        stream="S", seq=1, duplicate=True, domain="hub"
+    )
+    assert pub_ack(b'{"stream":"S","seq":3,"batch":"b1","count":3}', ABOUT) == PubAck(
+        stream="S", seq=3, batch="b1", count=3
+    )
+    assert (
+        pub_ack(b'{"stream":"S","seq":2,"val":"12345678901234567890123"}', ABOUT).val
+        == "12345678901234567890123"
+    )
+    assert pub_ack(b'{"stream":"S","seq":18446744073709551615,"new":1}', ABOUT).extra == {"new": 1}
+
+
+def test_b175_a_refusal_beside_stream_and_sequence_is_a_refusal() -> None:
+    body = b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 44"},"stream":"S","seq":0}'
+
+    with pytest.raises(WrongLastSequence, match=r"publish, subject orders\.new") as caught:
+        pub_ack(body, ABOUT)
+    assert (caught.value.code, caught.value.err_code, caught.value.sequence) == (400, 10071, 44)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"pong", b"", b'{"stream":""}', b'{"seq":1}', b'{"stream":1,"seq":1}', b'{"stream":"S","seq":-1.5}'],
+)
+def test_b187_what_is_no_acknowledgement_is_refused_with_its_bytes(body: bytes) -> None:
+    with pytest.raises(InvalidPubAck, match=r"expected an acknowledgement of a stream") as caught:
+        pub_ack(body, ABOUT)
+    assert caught.value.body == body
+
+
+@given(
+    st.binary(max_size=40)
+    | st.from_regex(rb'\{"stream":"[ab]?","seq":[0-9]{1,22},?("error":(null|\{\}))?\}', fullmatch=True)
+)
+def test_any_bytes_are_an_acknowledgement_or_one_of_two_errors(body: bytes) -> None:
+    try:
+        ack = pub_ack(body, ABOUT)
+    except (InvalidPubAck, JetStreamError):
+        return
+    assert ack.stream
