@@ -1,0 +1,169 @@
+"""Subjects of the JetStream API. Every name that a caller gives is checked here, so none can add a token or a frame.
+
+Theory. The API lives below a prefix: ``$JS.API`` in the own domain, ``$JS.<domain>.API`` in another, or whatever an
+account imports it as. One :class:`ApiSubjects` per prefix answers the subject of each verb; it holds nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Self, final
+
+from attrs import field, frozen
+
+from jsproto.errors import InvalidSubject, shorten
+from jsproto.wire.subjects import (
+    consumer_name,
+    publish_subject,
+    stream_name,
+    subject_prefix,
+    subscription_subject,
+)
+
+DEFAULT_PREFIX: Final = "$JS.API"
+
+
+@final
+@frozen
+class ApiSubjects:
+    """Subjects below one API prefix.
+
+    Raises:
+        InvalidSubject: the prefix, or a name given to a method, is none that the protocol can carry (ADR-6).
+    """
+
+    prefix: str = field(default=DEFAULT_PREFIX)
+
+    def __attrs_post_init__(self) -> None:
+        subject_prefix(self.prefix)
+
+    @classmethod
+    def for_domain(cls, domain: str) -> Self:
+        """The API of another domain, ``$JS.<domain>.API``."""
+        if not isinstance(domain, str) or not domain or "." in domain:
+            raise InvalidSubject(f"expected a domain of one token, seen {shorten(domain)}")
+        return cls(f"$JS.{domain}.API")
+
+    def account_info(self) -> str:
+        """INFO: usage and limits of the account."""
+        return f"{self.prefix}.INFO"
+
+    def stream_create(self, stream: str) -> str:
+        """STREAM.CREATE."""
+        return self._of_stream("STREAM.CREATE", stream)
+
+    def stream_update(self, stream: str) -> str:
+        """STREAM.UPDATE."""
+        return self._of_stream("STREAM.UPDATE", stream)
+
+    def stream_info(self, stream: str) -> str:
+        """STREAM.INFO."""
+        return self._of_stream("STREAM.INFO", stream)
+
+    def stream_delete(self, stream: str) -> str:
+        """STREAM.DELETE."""
+        return self._of_stream("STREAM.DELETE", stream)
+
+    def stream_purge(self, stream: str) -> str:
+        """STREAM.PURGE."""
+        return self._of_stream("STREAM.PURGE", stream)
+
+    def stream_names(self) -> str:
+        """STREAM.NAMES."""
+        return f"{self.prefix}.STREAM.NAMES"
+
+    def stream_list(self) -> str:
+        """STREAM.LIST."""
+        return f"{self.prefix}.STREAM.LIST"
+
+    def stream_msg_get(self, stream: str) -> str:
+        """STREAM.MSG.GET."""
+        return self._of_stream("STREAM.MSG.GET", stream)
+
+    def stream_msg_delete(self, stream: str) -> str:
+        """STREAM.MSG.DELETE."""
+        return self._of_stream("STREAM.MSG.DELETE", stream)
+
+    def stream_snapshot(self, stream: str) -> str:
+        """STREAM.SNAPSHOT."""
+        return self._of_stream("STREAM.SNAPSHOT", stream)
+
+    def stream_restore(self, stream: str) -> str:
+        """STREAM.RESTORE."""
+        return self._of_stream("STREAM.RESTORE", stream)
+
+    def stream_peer_remove(self, stream: str) -> str:
+        """STREAM.PEER.REMOVE."""
+        return self._of_stream("STREAM.PEER.REMOVE", stream)
+
+    def stream_leader_stepdown(self, stream: str) -> str:
+        """STREAM.LEADER.STEPDOWN."""
+        return self._of_stream("STREAM.LEADER.STEPDOWN", stream)
+
+    def direct_get(self, stream: str) -> str:
+        """DIRECT.GET with a request as payload."""
+        return self._of_stream("DIRECT.GET", stream)
+
+    def direct_get_last(self, stream: str, subject: str) -> str:
+        """DIRECT.GET of the last message of one subject; the payload stays empty."""
+        return f"{self._of_stream('DIRECT.GET', stream)}.{publish_subject(subject)}"
+
+    def consumer_create(self, stream: str, consumer: str = "", filter_subject: str = "") -> str:
+        """CONSUMER.CREATE: without a consumer's name the server makes one up; the filter needs a name before it.
+
+        A filter with wildcards stays out of the subject, since nothing is published on one: the server takes it from the
+        configuration all the same.
+        """
+        subject = self._of_stream("CONSUMER.CREATE", stream)
+        if filter_subject:
+            subscription_subject(filter_subject)
+        if not consumer:
+            return subject
+        subject = f"{subject}.{consumer_name(consumer)}"
+        literal = filter_subject and not {"*", ">"} & set(filter_subject.split("."))
+        return f"{subject}.{filter_subject}" if literal else subject
+
+    def consumer_durable_create(self, stream: str, consumer: str) -> str:
+        """CONSUMER.DURABLE.CREATE, the form of old, still served."""
+        return self._of_consumer("CONSUMER.DURABLE.CREATE", stream, consumer)
+
+    def consumer_info(self, stream: str, consumer: str) -> str:
+        """CONSUMER.INFO."""
+        return self._of_consumer("CONSUMER.INFO", stream, consumer)
+
+    def consumer_delete(self, stream: str, consumer: str) -> str:
+        """CONSUMER.DELETE."""
+        return self._of_consumer("CONSUMER.DELETE", stream, consumer)
+
+    def consumer_names(self, stream: str) -> str:
+        """CONSUMER.NAMES."""
+        return self._of_stream("CONSUMER.NAMES", stream)
+
+    def consumer_list(self, stream: str) -> str:
+        """CONSUMER.LIST."""
+        return self._of_stream("CONSUMER.LIST", stream)
+
+    def consumer_msg_next(self, stream: str, consumer: str) -> str:
+        """CONSUMER.MSG.NEXT, where pulls go."""
+        return self._of_consumer("CONSUMER.MSG.NEXT", stream, consumer)
+
+    def consumer_pause(self, stream: str, consumer: str) -> str:
+        """CONSUMER.PAUSE (2.11)."""
+        return self._of_consumer("CONSUMER.PAUSE", stream, consumer)
+
+    def consumer_unpin(self, stream: str, consumer: str) -> str:
+        """CONSUMER.UNPIN (2.11)."""
+        return self._of_consumer("CONSUMER.UNPIN", stream, consumer)
+
+    def consumer_reset(self, stream: str, consumer: str) -> str:
+        """CONSUMER.RESET (2.14); an unknown consumer is not answered."""
+        return self._of_consumer("CONSUMER.RESET", stream, consumer)
+
+    def consumer_leader_stepdown(self, stream: str, consumer: str) -> str:
+        """CONSUMER.LEADER.STEPDOWN."""
+        return self._of_consumer("CONSUMER.LEADER.STEPDOWN", stream, consumer)
+
+    def _of_stream(self, verb: str, stream: str) -> str:
+        return f"{self.prefix}.{verb}.{stream_name(stream)}"
+
+    def _of_consumer(self, verb: str, stream: str, consumer: str) -> str:
+        return f"{self._of_stream(verb, stream)}.{consumer_name(consumer)}"
