@@ -375,7 +375,7 @@ class Connection:
             self._link.timers.set(LinkTimer.DRAIN, now + self._options.drain_timeout)
             for each in list(self._draining.values()):
                 each.told(wish, now)
-                self._stir(each, now)
+                self._exchange.stir(each, now)
             self._drained(now)
 
     def reconnect(self, now: float) -> None:
@@ -613,8 +613,8 @@ class Connection:
 
     def _close(self, error: JsprotoError, now: float) -> None:
         """End everybody, then wait behind a fence."""
-        self._exchange.close_all(error, now)
         self._draining = None
+        self._exchange.close_all(error, now)
         self._link.timers.stop(LinkTimer.DRAIN)
         self._link.move(LinkInput.CLOSE)
         self._link.timers.set(LinkTimer.CLOSE, now + self._options.close_timeout)
@@ -624,6 +624,7 @@ class Connection:
         """End at once, in whatever state."""
         if self._link.state in OPEN or self._link.state is LinkState.DIALING:
             self._events.append(HangUp("closed" if error is None else str(error)))
+        self._draining = None
         self._link.move(LinkInput.CUT)
         self._link.timers.clear()
         self._exchange.unplug()

@@ -267,13 +267,15 @@ class Exchange:
         port.commands = []
         for command in commands:
             if isinstance(command, Publish):
+                try:
+                    data = self.encoded(command)
+                except LocalProtocolError as error:
+                    conversation.refused(command.subject, error, now)
+                    continue
                 if not self._muxed and command.reply.startswith(self.router.mux_root):
                     self._muxed = True
                     self._subscribe_mux()
-                try:
-                    outbound.append_bound(self.encoded(command))
-                except LocalProtocolError as error:
-                    conversation.refused(command.subject, error, now)
+                outbound.append_bound(data)
             elif isinstance(command, Sub):
                 routes[command.sid] = conversation
                 if port.up:

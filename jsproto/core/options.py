@@ -16,7 +16,6 @@ from jsproto.core.servers import DEFAULT_PORT, Server
 from jsproto.errors import InvalidConfig
 from jsproto.wire.subjects import subject_prefix
 
-
 NumberT = TypeVar("NumberT", int, float)
 
 

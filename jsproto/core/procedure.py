@@ -38,6 +38,7 @@ from jsproto.errors import (
     JsprotoError,
     LocalProtocolError,
     NoResponders,
+    PermissionViolation,
     RequestTimeout,
 )
 from jsproto.signals import Ended, NeedData
@@ -66,7 +67,7 @@ Steps: TypeAlias = Generator[Step, Message, T]
 
 
 def the_time() -> Steps[float]:
-    """Answer the time in seconds, for a deadline over several questions: ``now = yield from the_time()``."""
+    """Answer the time in seconds, for deadlines over several questions (``yield from`` it)."""
     return cast("float", (yield Now()))
 
 
@@ -161,7 +162,8 @@ class Script(Stateful, Generic[T]):
 
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
         """The server refused a publish on ``subject``; no answer will come."""
-        if isinstance(self._step, Call) and self._token and self._step.subject == subject:
+        of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
+        if isinstance(self._step, Call) and self._token and self._step.subject == subject and not of_interest:
             self._throw(error, port, now)
 
     def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:

@@ -17,7 +17,7 @@ from jsproto.core.events import NoticeKind
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError
+from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.frames import Delivery
 from jsproto.wire.subjects import queue_name, subscription_subject
@@ -149,7 +149,8 @@ class Subscription(Conversation[Message]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The account may not subscribe here."""
-        if subject == self._subject and getattr(error, "operation", "") == "subscription" and not self.ended:
+        of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
+        if of_interest and subject == self._subject and not self.ended:
             self.end(error)
 
     def told(self, wish: Wish, now: float) -> None:

@@ -1,0 +1,1171 @@
+"""The connection by its bytes and events: handshake, keepalive, loss and return, ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jsproto.core.auth import Auth
+from jsproto.core.connection import Connection
+from jsproto.core.conversation import Call, Conversation, Wish
+from jsproto.core.events import (
+    Authenticate,
+    Closed,
+    Connected,
+    Dial,
+    Disconnected,
+    HangUp,
+    LameDuck,
+    Notice,
+    NoticeKind,
+    Ready,
+    Upgrade,
+)
+from jsproto.core.link import LinkState
+from jsproto.core.options import Options, Tls
+from jsproto.core.procedure import Procedure
+from jsproto.core.request import Flush, request
+from jsproto.core.subscription import Subscription
+from jsproto.errors import (
+    AuthorizationFailed,
+    ConnectFailed,
+    ConnectionClosed,
+    ConversationClosed,
+    InvalidSubject,
+    NoResponders,
+    OutboundFull,
+    PayloadTooLarge,
+    PermissionViolation,
+    RemoteProtocolError,
+    RequestTimeout,
+    ServerError,
+    StaleConnection,
+    TlsUnavailable,
+)
+from jsproto.errors import Disconnected as LinkLost
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Publish
+
+
+class Puller(Conversation[str]):
+    """Asks once whenever a link is there: the smallest thing that behaves like a pull consumer."""
+
+    def opened(self, now):
+        self.port.subscribe()
+        if self.port.up:
+            self.link_up(now)
+
+    def link_up(self, now):
+        self.port.publish(Publish("pull", b"", self.port.token()))
+
+
+class Single:
+    """Something that may be written once."""
+
+    def __init__(self, frame=b"PUB ack 0\r\n\r\n"):
+        self._frame = frame
+        self.marked = False
+
+    def frame(self):
+        return None if self.marked else self._frame
+
+    def written(self):
+        self.marked = True
+
+
+# ---------------------------------------------------------------------------------------------- handshake
+
+
+def test_the_constructor_asks_to_dial(wire):
+    w = wire("nats://a:4222")
+
+    assert ["Dial"] == w.kinds()
+    assert w.connection.state is LinkState.DIALING
+
+
+def test_connect_and_ping_answer_the_info(wire, info):
+    w = wire(name="me")
+    w.connection.transport_up(0.0)
+
+    assert b"" == w.out()
+
+    w.feed(info())
+    connect, ping = w.lines()
+
+    assert ping == "PING"
+    members = json.loads(connect.removeprefix("CONNECT "))
+    assert members["name"] == "me"
+    assert members["headers"] is True
+    assert members["no_responders"] is True
+
+
+def test_only_the_pong_makes_the_link_up(wire):
+    w = wire().greet()
+
+    assert not w.connection.connected
+
+    w.told()
+    w.feed(b"PONG\r\n")
+
+    assert w.connection.connected
+    assert ["Connected"] == w.kinds()
+
+
+def test_an_info_behind_the_pong_is_the_newest_and_no_new_handshake(wire, info):
+    w = wire().greet()
+    w.told()
+    w.feed(b"PONG\r\n" + info(client_id=7, connect_info=True))
+    (event,) = w.told()
+
+    assert isinstance(event, Connected)
+    assert event.info.client_id == 7
+    assert w.out() == b""
+
+
+def test_a_fatal_error_in_the_segment_of_the_pong_beats_connected(wire):
+    w = wire().greet()
+    w.told()
+    w.feed(b"PONG\r\n-ERR 'Authorization Violation'\r\n")
+
+    assert "Connected" not in w.kinds()
+    assert not w.connection.connected
+
+
+def test_nothing_happens_until_the_info_is_complete_B127(wire):
+    w = wire()
+    w.connection.transport_up(0.0)
+    w.feed(b'INFO {"server_id":"x",')
+
+    assert b"" == w.out()
+
+    w.feed(b'"max_payload":1}\r\n')
+
+    assert w.out().startswith(b"CONNECT ")
+
+
+def test_one_deadline_spans_the_whole_attempt_B143(wire, info):
+    silent = wire(connect_timeout=2.0)
+    silent.connection.transport_up(0.0)
+    silent.told()
+    silent.at(1.99)
+
+    assert silent.told() == []
+
+    silent.at(2.0)
+    hang_up, notice, closed = silent.told()
+
+    assert isinstance(hang_up, HangUp)
+    assert notice.kind is NoticeKind.ATTEMPT_FAILED
+    assert isinstance(closed.error, ConnectFailed)
+
+    late = wire(connect_timeout=2.0)
+    late.connection.transport_up(0.0)
+    late.told()
+    late.at(1.5).feed(info()).at(2.0)
+
+    assert ["HangUp", "Notice", "Closed"] == late.kinds()
+
+
+def test_an_end_of_stream_in_the_handshake_tries_the_next_server_B145(wire):
+    w = wire("nats://a:1", "nats://b:2").greet()
+    w.told()
+    w.down()
+    notice, dial = w.told()
+
+    assert isinstance(notice.detail, ConnectFailed)
+    assert dial.server.host == "b"
+
+
+def test_a_reconnect_is_verified_like_the_first_connect_B146(wire, info):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.out()
+    w.down()
+    w.at(1.0)
+    w.send(Publish("b", b"x"))
+    w.told()
+    w.connection.transport_up(w.now)
+    w.feed(info())
+    w.out()
+    w.feed(b"-ERR 'Authorization Violation'\r\n")
+
+    assert "Connected" not in w.kinds()
+    assert b"" == w.out()
+    assert not sub.ended
+
+
+def test_refused_dials_fail_the_first_connect_with_the_reason(wire):
+    w = wire()
+    w.told()
+    w.down(ConnectionRefusedError(111, "refused"))
+    notice, closed = w.told()
+
+    assert notice.kind is NoticeKind.ATTEMPT_FAILED
+    assert "ConnectionRefusedError" in str(closed.error)
+    assert w.connection.closed
+    assert w.connection.next_deadline() is None
+
+
+def test_all_servers_refusing_names_them_all(wire):
+    w = wire("nats://a:1", "nats://b:2")
+    w.down(OSError("one"))
+    w.down(OSError("two"))
+    closed = w.told()[-1]
+
+    assert isinstance(closed.error, ConnectFailed)
+    assert "one" in str(closed.error)
+    assert "two" in str(closed.error)
+
+
+def test_more_sweeps_go_on_trying(wire):
+    w = wire(connect_sweeps=2, reconnect_wait=1.0)
+    w.told()
+    w.down()
+
+    assert ["Notice"] == w.kinds()
+
+    w.at(1.0)
+
+    assert ["Dial"] == w.kinds()
+
+    w.down()
+
+    assert ["Notice", "Closed"] == w.kinds()
+
+
+# ---------------------------------------------------------------------------------------------- credentials
+
+
+def test_user_and_password_of_the_url_are_shown(wire):
+    w = wire("nats://me:secret@a:4222")
+    w.connection.transport_up(0.0)
+    w.feed(b'INFO {"auth_required":true}\r\n')
+    members = json.loads(w.lines()[0].removeprefix("CONNECT "))
+
+    assert ("me", "secret") == (members["user"], members["pass"])
+
+
+def test_a_token_beside_a_key_is_sent_too_B172(wire):
+    w = wire(auth=Auth(token="t", nkey="U", signature=b"\x00\xfb\xff"))
+    w.connection.transport_up(0.0)
+    w.feed(b"INFO {}\r\n")
+    members = json.loads(w.lines()[0].removeprefix("CONNECT "))
+
+    assert ("t", "U", "APv_") == (members["auth_token"], members["nkey"], members["sig"])
+
+
+def test_credentials_are_asked_for_with_the_nonce_of_each_info_B170(wire, info):
+    w = wire(ask_for_credentials=True)
+    w.connection.transport_up(0.0)
+    w.told()
+    w.feed(info(nonce="n1"))
+    (asked,) = w.told()
+
+    assert isinstance(asked, Authenticate)
+    assert asked.nonce == "n1"
+    assert b"" == w.out()
+
+    w.connection.authenticate(Auth(user="u", password="p", nonce="old"), w.now)
+
+    assert b"" == w.out()
+
+    w.connection.authenticate(Auth(user="u", password="p", nonce="n1"), w.now)
+
+    assert b'"user":"u"' in w.out()
+
+    w.connection.authenticate(Auth(user="v"), w.now)
+
+    assert b"" == w.out()
+
+
+def test_a_failing_credential_source_ends_the_first_connect_with_its_error_B169(wire, info):
+    w = wire(ask_for_credentials=True, connect_sweeps=None)
+    w.connection.transport_up(0.0)
+    w.feed(info(nonce="n1"))
+    w.told()
+    cause = FileNotFoundError("x.creds")
+    w.connection.authentication_failed(cause, w.now)
+    closed = w.told()[-1]
+
+    assert cause is closed.error.__cause__
+    assert b"" == w.out()
+
+
+def test_a_typed_failure_of_the_source_is_kept_as_it_is(wire, info):
+    w = wire(ask_for_credentials=True)
+    w.connection.transport_up(0.0)
+    w.feed(info())
+    w.told()
+    error = AuthorizationFailed("no key")
+    w.connection.authentication_failed(error, w.now)
+
+    assert error is w.told()[-1].error
+
+    w.connection.authentication_failed(error, w.now)
+
+    assert w.told() == []
+
+
+def test_wrong_credentials_are_one_typed_error(wire):
+    w = wire().greet()
+    w.told()
+    w.feed(b"-ERR 'Authorization Violation'\r\n")
+    closed = w.told()[-1]
+
+    assert isinstance(closed.error, AuthorizationFailed)
+    assert "Authorization Violation" in str(closed.error)
+
+
+def test_the_same_server_locking_us_out_twice_is_given_up(wire):
+    w = wire(reconnect_wait=1.0).up()
+    w.down()
+    for _ in range(2):
+        w.redial().greet()
+        w.feed(b"-ERR 'Authorization Violation'\r\n")
+    closed = w.told()[-1]
+
+    assert isinstance(closed, Closed)
+    assert isinstance(closed.error, AuthorizationFailed)
+
+
+def test_expired_credentials_lead_to_a_fresh_attempt_B164(wire, info):
+    w = wire(ask_for_credentials=True)
+    w.connection.transport_up(0.0)
+    w.feed(info(nonce="n1"))
+    w.connection.authenticate(Auth(jwt="one"), w.now)
+    w.feed(b"PONG\r\n")
+    w.told()
+    w.at(5.0).feed(b"-ERR 'User Authentication Expired'\r\n")
+
+    assert ["Notice", "HangUp", "Disconnected", "Dial"] == w.kinds()
+
+    w.connection.transport_up(w.now)
+    w.feed(info(nonce="n2"))
+
+    assert w.told()[-1].nonce == "n2"
+
+
+# ---------------------------------------------------------------------------------------------- TLS
+
+
+@pytest.mark.parametrize(
+    ("wish", "offer", "events"),
+    [
+        (Tls.IF_ASKED, {}, []),
+        (Tls.IF_ASKED, {"tls_available": True}, []),
+        (Tls.IF_ASKED, {"tls_required": True}, ["Upgrade"]),
+        (Tls.IF_OFFERED, {}, []),
+        (Tls.IF_OFFERED, {"tls_available": True}, ["Upgrade"]),
+        (Tls.IF_OFFERED, {"tls_required": True}, ["Upgrade"]),
+        (Tls.REQUIRED, {"tls_available": True}, ["Upgrade"]),
+        (Tls.REQUIRED, {"tls_required": True}, ["Upgrade"]),
+    ],
+)
+def test_tls_by_wish_and_offer_B160(wire, info, wish, offer, events):
+    w = wire(tls=wish)
+    w.connection.transport_up(0.0)
+    w.told()
+    w.feed(info(**offer))
+
+    assert events == w.kinds()
+    assert (b"CONNECT" in w.out()) is (events == [])
+
+
+def test_tls_wished_but_not_offered_sends_nothing(wire, info):
+    w = wire("tls://me:secret@a:4222")
+    w.connection.transport_up(0.0)
+    w.told()
+    w.feed(info())
+
+    assert isinstance(w.told()[-1].error, TlsUnavailable)
+    assert b"" == w.out()
+
+
+def test_connect_follows_the_upgrade(wire, info):
+    w = wire()
+    w.connection.transport_up(0.0)
+    w.told()
+    w.feed(info(tls_required=True))
+    (upgrade,) = w.told()
+
+    assert isinstance(upgrade, Upgrade)
+    assert b"" == w.out()
+
+    w.connection.transport_up(w.now)
+
+    assert b'"tls_required":true' in w.out()
+
+
+def test_a_gossiped_server_inherits_security_and_user_B157(wire, info):
+    w = wire("tls://u:p@a:4222")
+    w.connection.transport_up(0.0)
+    w.feed(info(tls_required=True, connect_urls=["b:4222"]))
+    w.connection.transport_up(0.0)
+    w.feed(b"PONG\r\n")
+    w.out()
+    w.told()
+    w.down()
+    dial = w.told()[-1]
+
+    assert (dial.server.host, dial.server.scheme, dial.server.user) == ("b", "tls", "u")
+    assert dial.server.password == "p"
+
+
+# ---------------------------------------------------------------------------------------------- keepalive
+
+
+def test_a_new_session_starts_with_no_ping_owed_B140(wire):
+    w = wire(ping_interval=10.0, max_pings_out=2).up()
+    w.at(20.0)
+
+    assert ["PING", "PING"] == w.lines()
+
+    w.told()
+    w.at(30.0)
+    hang_up, lost, dial = w.told()
+
+    assert isinstance(lost.error, StaleConnection)
+    assert isinstance(dial, Dial)
+
+    w.at(31.0).up()
+    w.told()
+    w.at(41.0)
+
+    assert ["PING"] == w.lines()
+
+    w.feed(b"PONG\r\n")
+    w.at(50.0)
+
+    assert w.told() == []
+
+
+def test_only_what_comes_in_proves_life_B142(wire):
+    w = wire(ping_interval=10.0, max_pings_out=2).up()
+    w.told()
+    for second in range(1, 30):
+        w.at(float(second)).send(Publish("a", b"x"))
+
+    assert 2 == w.out().count(b"PING\r\n")
+
+    w.at(30.0)
+
+    assert "Disconnected" in w.kinds()
+
+
+def test_input_postpones_the_ping(wire):
+    w = wire(ping_interval=10.0).up()
+    w.at(6.0).feed(b"+OK\r\n").at(15.9)
+
+    assert b"" == w.out()
+
+    w.at(16.0)
+
+    assert b"PING\r\n" == w.out()
+
+
+def test_a_ping_is_answered_in_the_step_that_brought_it_B035(wire):
+    w = wire().up().feed(b"PING\r\n")
+
+    assert b"PONG\r\n" == w.out()
+
+
+# ---------------------------------------------------------------------------------------------- core traffic
+
+
+def test_messages_reach_their_subscription_in_order(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a.*", queue="q"))
+
+    assert ["SUB a.* q 2"] == w.lines()
+    assert NEED_DATA is w.take(sub)
+
+    w.feed(b"MSG a.b 2 1\r\n1\r\nMSG a.c 2 r 1\r\n2\r\n")
+
+    assert [Ready(sub)] == [each for each in w.all_told() if isinstance(each, Ready)]
+    first, second = w.connection.take_all(sub, w.now)
+    assert (b"1", "a.c", "r") == (first.payload, second.subject, second.reply)
+    assert NEED_DATA is w.connection.take_all(sub, w.now)
+
+
+def test_one_ready_for_a_run_and_none_for_who_does_not_wait(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.feed(b"MSG a 2 1\r\n1\r\n")
+
+    assert [] == [each for each in w.all_told() if isinstance(each, Ready)]
+
+
+def test_frames_for_nobody_are_counted_and_told(wire):
+    w = wire().up()
+    w.told()
+    w.feed(b"MSG a 99 1\r\n1\r\nMSG a 99 1\r\n1\r\n")
+    (notice,) = w.told()
+
+    assert (NoticeKind.UNKNOWN_SID, 2) == (notice.kind, notice.detail)
+    assert w.connection.stats.unknown_sid == 2
+
+
+def test_requests_share_one_mux_and_their_address_is_their_route_B182(wire):
+    w = wire(inbox_prefix="_MY.VERY.LONG_PREFIX").up()
+    first = w.open(request("svc", b"1"))
+    second = w.open(request("svc", b"2"))
+    sub, *pubs = w.lines()
+
+    assert sub.startswith("SUB _MY.VERY.LONG_PREFIX.R.")
+    replies = [line.split()[2] for line in pubs if line.startswith("PUB")]
+    assert len(set(replies)) == 2
+
+    w.feed(f"MSG {replies[1]} 1 1\r\nb\r\nMSG {replies[0]} 1 1\r\na\r\n".encode())
+
+    assert (b"a", b"b") == (w.take(first).payload, w.take(second).payload)
+    assert ENDED is w.take(first)
+
+
+def test_late_and_foreign_answers_vanish_B184(wire):
+    w = wire().up()
+    asked = w.open(request("svc", timeout=1.0))
+    reply = w.lines()[1].split()[2]
+    w.at(1.0)
+
+    with pytest.raises(RequestTimeout):
+        w.take(asked)
+
+    w.told()
+    w.feed(f"MSG {reply} 1 1\r\na\r\nMSG {reply}x 1 1\r\na\r\nMSG {reply[:-1]}99 1 1\r\na\r\n".encode())
+
+    assert 3 == w.connection.stats.unknown_sid
+    assert 0 == w.connection.conversations
+
+
+def test_no_responders_is_typed_and_names_the_subject(wire):
+    w = wire().up()
+    asked = w.open(request("svc"))
+    reply = w.lines()[1].split()[2]
+    w.feed(f"HMSG {reply} 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n".encode())
+
+    with pytest.raises(NoResponders, match="svc") as caught:
+        w.take(asked)
+    assert caught.value.subject == "svc"
+
+
+def test_a_cancelled_request_leaves_nothing_behind_B184(wire):
+    w = wire().up()
+    asked = w.open(request("svc"))
+    w.close(asked)
+
+    assert 0 == w.connection.conversations
+    with pytest.raises(ConnectionClosed):
+        w.take(asked)
+
+
+def test_flush_gives_the_round_trip(wire):
+    w = wire().up()
+    flush = w.open(Flush())
+
+    assert b"PING\r\n" == w.out()
+
+    w.at(0.25).feed(b"PONG\r\n")
+
+    assert 0.25 == w.take(flush)
+    assert ENDED is w.take(flush)
+
+
+def test_a_flush_of_a_lost_link_fails_B152(wire):
+    w = wire().up()
+    flush = w.open(Flush())
+    w.down()
+
+    with pytest.raises(LinkLost):
+        w.take(flush)
+
+
+def test_a_flush_while_down_stands_behind_what_was_kept(wire):
+    w = wire().up()
+    w.down()
+    w.send(Publish("a", b"1"))
+    flush = w.open(Flush())
+    w.at(1.0).up()
+
+    assert w.out() == b"PUB a 1\r\n1\r\nPING\r\n"
+
+    w.feed(b"PONG\r\n")
+
+    assert w.take(flush) == 0.0
+
+
+def test_a_flush_has_a_timeout(wire):
+    w = wire().up()
+    flush = w.open(Flush(3.0))
+    w.at(3.0)
+
+    with pytest.raises(RequestTimeout):
+        w.take(flush)
+
+
+def test_permission_errors_reach_the_command_that_caused_them(wire):
+    w = wire().up()
+    sub = w.open(Subscription("secret"))
+    other = w.open(Subscription("open"))
+    asked = w.open(request("secret"))
+    w.told()
+    w.feed(b"-ERR 'Permissions Violation for Subscription to \"secret\"'\r\n")
+
+    assert not asked.ended
+    with pytest.raises(PermissionViolation):
+        w.take(sub)
+    assert NEED_DATA is w.take(other)
+
+    w.feed(b"-ERR 'Permissions Violation for Publish to \"secret\"'\r\n")
+
+    with pytest.raises(PermissionViolation):
+        w.take(asked)
+    assert w.connection.connected
+
+
+@pytest.mark.parametrize("text", ["maximum subscriptions exceeded", "Invalid Subject"])
+def test_some_refusals_leave_the_link_open_B163(wire, text):
+    w = wire().up()
+    w.told()
+    w.feed(f"-ERR '{text}'\r\n".encode())
+    (notice,) = w.told()
+
+    assert notice.kind is NoticeKind.SERVER_ERROR
+    assert isinstance(notice.detail, ServerError)
+    assert w.connection.connected
+
+
+def test_an_unknown_refusal_follows_the_fate_of_the_link_B161(wire):
+    w = wire().up()
+    w.told()
+    w.feed(b"-ERR 'Some New Error'\r\n")
+
+    assert ["Notice"] == w.kinds()
+    assert w.connection.connected
+
+    w.at(1.0).down()
+    lost, dial = w.told()
+
+    assert "Some New Error" in str(lost.error)
+    assert isinstance(dial, Dial)
+
+
+# ---------------------------------------------------------------------------------------------- sending
+
+
+def test_a_publish_over_the_newest_limit_is_refused_B185(wire, info):
+    w = wire().up(max_payload=100)
+
+    with pytest.raises(PayloadTooLarge):
+        w.send(Publish("a", bytes(101)))
+    assert w.send(Publish("a", bytes(100)))
+
+    w.feed(info(max_payload=200))
+
+    assert w.send(Publish("a", bytes(101)))
+
+
+def test_a_bad_subject_is_refused_and_changes_nothing(wire):
+    w = wire().up()
+
+    with pytest.raises(InvalidSubject):
+        w.send(Publish("a b", b""))
+    with pytest.raises(InvalidSubject):
+        w.open(request("a b"))
+    assert b"" == w.out()
+    assert 0 == w.connection.conversations
+
+
+def test_a_request_too_large_is_refused_when_it_is_opened(wire):
+    w = wire().up(max_payload=10)
+
+    with pytest.raises(PayloadTooLarge):
+        w.open(request("a", bytes(11)))
+    assert 0 == w.connection.conversations
+
+
+def test_send_says_full_above_high_water_and_ready_below_low(wire):
+    w = wire(outbound_high=100, outbound_low=10).up()
+    w.all_told()
+
+    assert w.send(Publish("a", bytes(100)))
+    assert not w.send(Publish("a", bytes(1)))
+    assert w.connection.choked
+
+    unsent = len(w.out())
+    w.connection.transport_unsent(unsent, w.now)
+
+    assert w.all_told() == []
+
+    w.connection.transport_unsent(5, w.now)
+
+    assert [Ready(None)] == w.all_told()
+    assert not w.connection.choked
+
+
+def test_what_is_published_while_down_goes_out_once_behind_the_subscriptions_B149(wire):
+    w = wire().up()
+    w.down()
+    w.open(Subscription("a"))
+    w.send(Publish("b", b"x"))
+
+    assert b"" == w.out()
+
+    w.at(1.0).up()
+
+    assert ["SUB a 2", "PUB b 1", "x"] == w.lines()
+
+
+def test_what_was_not_handed_over_survives_the_link_and_what_belongs_to_it_does_not(wire):
+    w = wire().up()
+    w.send(Publish("a", b"1"))
+    w.open(request("svc", b"ask"))
+    w.connection.settle(Single(), w.now)
+    w.send(Publish("a", b"2"))
+    w.down()
+    w.at(1.0).up()
+    text = w.out()
+
+    assert text.index(b"PUB a 1\r\n1") < text.index(b"PUB ack") < text.index(b"PUB a 1\r\n2")
+    assert b"svc" not in text
+
+
+def test_the_backlog_is_bounded_and_ready_again_with_the_link(wire):
+    w = wire(max_backlog=20).up()
+    w.down()
+    w.all_told()
+
+    assert w.send(Publish("a", b"12345"))
+    assert not w.send(Publish("a", b"12345"))
+    with pytest.raises(OutboundFull):
+        w.connection.settle(Single(), w.now)
+
+    w.at(1.0).up()
+
+    assert Ready(None) in w.all_told()
+
+
+def test_settle_writes_once(wire):
+    w = wire().up()
+    once = Single()
+
+    assert w.connection.settle(once, w.now)
+    assert not w.connection.settle(once, w.now)
+    assert 1 == w.out().count(b"PUB ack")
+
+
+# ---------------------------------------------------------------------------------------------- loss and return
+
+
+def test_the_first_pull_is_in_the_same_bytes_as_the_subscriptions_on_a_fresh_inbox_B007(wire):
+    w = wire().up()
+    w.open(Puller())
+    before = w.lines()
+    w.open(Subscription("core"))
+    w.out()
+    w.down()
+    w.at(1.0).up()
+    after = w.lines()
+
+    assert [line.split()[0] for line in after] == ["SUB", "SUB", "PUB"]
+    assert before[0].split()[1] != after[0].split()[1]
+    inbox = after[0].split()[1].removesuffix("*")
+    assert after[2].split()[2].startswith(inbox)
+    assert not before[1].split()[2].startswith(inbox)
+
+
+def test_a_limited_subscription_comes_back_with_its_remainder_B148(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a", limit=5))
+
+    assert ["SUB a 2", "UNSUB 2 5"] == w.lines()
+
+    w.feed(b"MSG a 2 1\r\n1\r\nMSG a 2 1\r\n2\r\n").down().at(1.0).up()
+
+    assert ["SUB a 2", "UNSUB 2 3"] == w.lines()
+
+    w.feed(b"MSG a 2 1\r\n1\r\n" * 3).down().at(2.0).up()
+
+    assert [] == w.lines()
+    assert 5 == len(w.connection.take_all(sub, w.now))
+    assert ENDED is w.take(sub)
+
+
+def test_unsubscribing_while_down_only_edits_the_table_B151(wire):
+    w = wire().up()
+    first = w.open(Subscription("a"))
+    w.open(Subscription("b"))
+    w.out()
+    w.down()
+    w.close(first)
+    w.open(Subscription("c"))
+    w.at(1.0).up()
+
+    assert ["SUB b 3", "SUB c 4"] == w.lines()
+
+
+def test_ending_one_leaves_the_others_B032(wire):
+    w = wire().up()
+    first, second = w.open(Puller()), w.open(Puller())
+    w.out()
+    w.close(first)
+
+    assert [f"UNSUB {first.port.sid}"] == w.lines()
+
+    w.down().at(1.0).up()
+
+    assert ["SUB", "PUB"] == [line.split()[0] for line in w.lines()]
+    assert not second.ended
+
+
+def test_attempts_at_one_server_keep_their_distance_B154(wire):
+    w = wire("nats://a:1", "nats://b:2", reconnect_wait=2.0, reconnect_wait_max=2.0).up()
+    w.at(10.0).down()
+    dials: dict[str, list[float]] = {}
+    while w.now < 30.0:
+        for event in w.told():
+            if isinstance(event, Dial):
+                dials.setdefault(event.server.host, []).append(w.now)
+                w.down(OSError("refused"))
+        w.at(w.connection.next_deadline() or w.now)
+
+    assert 10.0 == min(dials["a"] + dials["b"])
+    for times in dials.values():
+        assert len(times) > 3
+        assert all(late - early >= 2.0 for early, late in zip(times, times[1:], strict=False))
+
+
+def test_waits_grow_and_are_jittered_from_entropy(wire):
+    def dials(entropy):
+        w = wire(reconnect_wait=1.0, reconnect_wait_max=4.0, reconnect_jitter=0.5, entropy=entropy).up()
+        w.told()
+        w.at(100.0).down()
+        times = []
+        while len(times) < 5:
+            for event in w.told():
+                if isinstance(event, Dial):
+                    times.append(w.now)
+                    w.down()
+            w.at(w.connection.next_deadline() or w.now)
+        return times
+
+    plain = dials(bytes)
+    jittered = dials(lambda count: b"\xff" * count)
+
+    assert [100.0, 101.0, 103.0, 107.0, 111.0] == plain
+    assert jittered != plain
+    assert all(0 <= late - early for early, late in zip(plain, jittered, strict=True))
+
+
+def test_too_many_attempts_in_a_row_give_up(wire):
+    w = wire(max_reconnects=2, reconnect_wait=1.0).up()
+    w.down()
+    while not w.connection.closed:
+        w.redial().down()
+    closed = w.told()[-1]
+
+    assert isinstance(closed.error, ConnectFailed)
+
+
+def test_a_lame_duck_is_left_for_another_B158(wire, info):
+    w = wire().up(connect_urls=["b:4222"])
+    sub = w.open(Subscription("a"))
+    w.told()
+    w.feed(info(ldm=True, connect_urls=["b:4222"]) + b"MSG a 2 1\r\n1\r\nMSG a 2 1\r\n2\r\n")
+    duck, hang_up, lost, dial = w.told()
+
+    assert isinstance(duck, LameDuck)
+    assert isinstance(hang_up, HangUp)
+    assert isinstance(lost, Disconnected)
+    assert dial.server.host == "b"
+    assert 2 == len(w.connection.take_all(sub, w.now))
+
+
+def test_a_lame_duck_is_told_once_and_kept_when_there_is_no_other_B137(wire, info):
+    w = wire().up()
+    w.told()
+    w.feed(info(ldm=True) + info(ldm=True))
+
+    assert ["LameDuck"] == w.kinds()
+    assert w.connection.connected
+
+
+def test_gossip_adds_prunes_and_tells(wire, info):
+    w = wire().up()
+    w.told()
+    w.feed(info(connect_urls=["[2001:db8::1]:4222", "10.0.0.2:4222", "[::ffff:10.0.0.3]:4222"]))
+    (notice,) = w.told()
+
+    assert notice.kind is NoticeKind.POOL_CHANGED
+    assert ("2001:db8::1", 4222) == notice.detail.added[0].address
+    assert 4 == len(w.connection.servers)
+
+    w.feed(info(connect_urls=["10.0.0.2:4222"]))
+    (notice,) = w.told()
+
+    assert 2 == len(notice.detail.removed)
+    assert 2 == len(w.connection.servers)
+
+
+def test_gossip_can_be_ignored_and_is_capped(wire, info):
+    deaf = wire(ignore_gossip=True).up(connect_urls=["b:1"])
+
+    assert 1 == len(deaf.connection.servers)
+
+    many = wire().up()
+    many.told()
+    many.feed(info(connect_urls=[f"h{n}:1" for n in range(300)]))
+    changed, truncated = many.told()
+
+    assert 256 == len(changed.detail.added)
+    assert (NoticeKind.POOL_TRUNCATED, 44) == (truncated.kind, truncated.detail)
+
+
+def test_reconnect_leaves_and_dials_again(wire):
+    w = wire().up()
+    w.told()
+    w.at(1.0)
+    w.connection.reconnect(w.now)
+
+    assert ["HangUp", "Disconnected", "Dial"] == w.kinds()
+
+
+def test_garbage_is_one_typed_error_and_a_new_attempt(wire):
+    w = wire().up()
+    w.told()
+    w.at(1.0).feed(b"\x00\x01garbage\r\nPING\r\n")
+    hang_up, lost, dial = w.told()
+
+    assert isinstance(lost.error, RemoteProtocolError)
+    assert b"" == w.out()
+
+
+def test_a_request_sent_over_a_lost_link_fails_and_one_not_sent_waits_for_the_next(wire):
+    w = wire().up()
+    sent = w.open(request("svc"))
+    w.down()
+
+    with pytest.raises(LinkLost):
+        w.take(sent)
+
+    waiting = w.open(request("svc"))
+    w.at(1.0).up()
+
+    assert any(line.startswith("PUB svc ") for line in w.lines())
+    assert NEED_DATA is w.take(waiting)
+
+
+# ---------------------------------------------------------------------------------------------- ends
+
+
+def test_close_ends_everybody_at_once_then_waits_behind_a_fence_B188_B218(wire):
+    w = wire(close_timeout=0.5).up()
+    asked = w.open(request("svc", timeout=60.0))
+    sub = w.open(Subscription("a"))
+    w.send(Publish("a", b"x"))
+    w.out()
+    w.told()
+    w.close()
+
+    assert w.out().endswith(b"PING\r\n")
+    with pytest.raises(ConnectionClosed):
+        w.take(asked)
+    with pytest.raises(ConnectionClosed):
+        w.take(sub)
+    assert w.told() == []
+
+    w.feed(b"PONG\r\n")
+
+    assert ["HangUp", "Closed"] == w.kinds()
+    assert w.connection.next_deadline() is None
+
+
+def test_close_does_not_wait_for_a_silent_server(wire):
+    w = wire(close_timeout=0.5).up()
+    w.told()
+    w.close().at(0.5)
+
+    assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_a_second_close_cuts(wire):
+    w = wire().up()
+    w.told()
+    w.close().close().close()
+
+    assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_close_while_down_says_what_is_unsent(wire):
+    w = wire().up()
+    w.down()
+    w.send(Publish("a", b"x"))
+    w.told()
+    w.close()
+    unsent, closed = w.told()
+
+    assert (NoticeKind.UNSENT, 10) == (unsent.kind, unsent.detail)
+    assert closed.error is None
+
+
+def test_after_the_end_the_verbs_refuse_and_nothing_comes_out(wire):
+    w = wire().up()
+    w.close().feed(b"PONG\r\n")
+    w.told()
+    w.out()
+
+    with pytest.raises(ConversationClosed):
+        w.open(Subscription("a"))
+    with pytest.raises(ConversationClosed):
+        w.send(Publish("a", b""))
+    with pytest.raises(ConversationClosed):
+        w.connection.settle(Single(), w.now)
+    w.feed(b"PING\r\n").down().at(1000.0)
+    w.connection.transport_up(w.now)
+    w.connection.reconnect(w.now)
+    w.tell(None, Wish.DRAIN).close()
+    assert b"" == w.out()
+    assert [] == w.told()
+
+
+def test_a_conversation_is_opened_once(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+
+    with pytest.raises(ConversationClosed):
+        w.open(sub)
+
+
+def test_a_drained_subscription_ends_behind_its_fence_B211(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.out()
+    w.tell(sub, Wish.DRAIN)
+
+    assert b"UNSUB 2\r\nPING\r\n" == w.out()
+
+    w.feed(b"MSG a 2 1\r\n1\r\nPONG\r\n")
+
+    assert b"1" == w.take(sub).payload
+    assert ENDED is w.take(sub)
+
+
+def test_draining_the_connection_serves_the_backlog_first_B022(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.feed(b"MSG a 2 1\r\n1\r\n")
+    w.out()
+    w.told()
+    w.tell(None, Wish.DRAIN)
+
+    assert b"UNSUB 2\r\nPING\r\n" == w.out()
+
+    w.feed(b"PONG\r\n")
+
+    assert b"1" == w.take(sub).payload
+    assert w.connection.settle(Single(), w.now)
+    assert [] == w.told()
+    assert ENDED is w.take(sub)
+    assert b"PUB ack 0\r\n\r\nPING\r\n" == w.out()
+
+    w.feed(b"PONG\r\n")
+
+    assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_a_drain_finishes_open_requests_and_ends_new_feeds(wire):
+    w = wire().up()
+    asked = w.open(request("svc"))
+    reply = w.lines()[1].split()[2]
+    w.tell(None, Wish.DRAIN)
+    late = w.open(Subscription("late"))
+
+    assert w.connection.connected
+
+    w.feed(b"PONG\r\n" + f"MSG {reply} 1 1\r\na\r\n".encode())
+
+    assert b"a" == w.take(asked).payload
+    assert ENDED is w.take(late)
+    assert ENDED is w.take(asked)
+    assert LinkState.CLOSING is w.connection.state
+
+
+def test_a_drain_has_a_limit_B212(wire):
+    w = wire(drain_timeout=2.0, close_timeout=0.5).up()
+    sub = w.open(Subscription("a"))
+    w.feed(b"MSG a 2 1\r\n1\r\n")
+    w.told()
+    w.tell(None, Wish.DRAIN)
+    w.feed(b"PONG\r\n").at(2.0)
+    (notice,) = w.told()
+
+    assert notice.kind is NoticeKind.DRAIN_TIMEOUT
+
+    w.at(2.5)
+
+    assert ["HangUp", "Closed"] == w.kinds()
+    assert b"1" == w.take(sub).payload
+
+
+def test_close_during_a_drain_works_at_once_B212(wire):
+    w = wire().up()
+    w.open(Subscription("a"))
+    w.told()
+    w.tell(None, Wish.DRAIN).close().feed(b"PONG\r\nPONG\r\n")
+
+    assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_draining_while_down_closes_without_waiting_B209(wire):
+    w = wire().up()
+    w.open(Subscription("a"))
+    w.down()
+    w.told()
+    w.tell(None, Wish.DRAIN)
+
+    assert "Closed" in w.kinds()
+    assert b"" == w.out()
+
+
+def test_an_end_of_stream_while_closing_is_the_end(wire):
+    w = wire().up()
+    w.told()
+    w.close().down()
+
+    assert ["Closed"] == w.kinds()
+
+
+# ---------------------------------------------------------------------------------------------- time and purity
+
+
+def test_time_does_not_run_backwards(wire):
+    w = wire(ping_interval=10.0).up()
+    w.at(9.0)
+    w.connection.handle_tick(-5.0)
+    w.connection.handle_tick(9.5)
+
+    assert b"" == w.out()
+
+    w.at(10.0)
+
+    assert b"PING\r\n" == w.out()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=20), st.floats(-1e6, 1e6))
+def test_any_bytes_at_any_time_raise_nothing_and_are_repeatable(chunks, start):
+    def run():
+        out = []
+        connection = Connection(Options(randomize=False), entropy=bytes, now=start)
+        connection.transport_up(start)
+        for number, chunk in enumerate(chunks):
+            connection.receive_data(chunk, start + number)
+            connection.handle_tick(start + number)
+            out.append(connection.data_to_send())
+            while (event := connection.next_event()) is not None:
+                out.append(repr(event))
+        return out
+
+    assert run() == run()
