@@ -1006,7 +1006,7 @@ def test_close_while_down_says_what_is_unsent(wire):
     w.close()
     unsent, closed = w.told()
 
-    assert (NoticeKind.UNSENT, 10) == (unsent.kind, unsent.detail)
+    assert (NoticeKind.UNSENT, 12) == (unsent.kind, unsent.detail)
     assert closed.error is None
 
 
