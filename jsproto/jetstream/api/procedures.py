@@ -1,0 +1,409 @@
+"""Requests of the JetStream API, each a generator: ask, judge the answer, perhaps ask again.
+
+Every request ends in a typed value or in one typed error that says what was asked:
+
+- ``JetStreamError`` and its subclasses: the server says no, see :mod:`jsproto.jetstream.api.errors`;
+- ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such domain;
+- ``InvalidResponse``: what came is no answer to this question;
+- ``RequestTimeout``, ``Disconnected``, ``ConnectionClosed``, ``PermissionViolation``: thrown in by whoever steps it.
+
+Verbs that the server does not know are not answered at all, not even by 503, so every request has its timeout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar, cast
+
+from jsproto.core.conversation import Call
+from jsproto.core.procedure import Steps
+from jsproto.errors import InvalidResponse, NoResponders, RequestTimeout, StatusError
+from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.document import Document, unechoed
+from jsproto.jetstream.api.enums import ConsumerAction
+from jsproto.jetstream.api.envelope import answer, to_json
+from jsproto.jetstream.api.errors import Asked, ConfigIgnored, JetStreamNotEnabled, StreamNotFound, described
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.subjects import ApiSubjects
+
+T = TypeVar("T")
+
+#: Seconds that a request waits for its answer.
+DEFAULT_TIMEOUT: Final = 5.0
+
+
+def request(
+    subject: str,
+    about: Asked,
+    *,
+    body: Mapping[str, object] | None = None,
+    needs: tuple[str, ...] = (),
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[dict[str, object]]:
+    """One question to the API and the members of its answer: what all requests below are made of.
+
+    Args:
+        subject: where the API listens for it.
+        about: what is asked, for errors.
+        body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
+        needs: members without which the answer is none.
+        timeout: seconds.
+    """
+    payload = b"" if body is None else to_json(body)
+    try:
+        reply = yield Call(subject, payload, None, timeout)
+    except NoResponders as error:
+        text = f"expected a JetStream API on {subject!r}, nobody listens: JetStream is off or starting, or no such domain"
+        raise JetStreamNotEnabled(503, 0, text, about) from error
+    except RequestTimeout as error:
+        raise RequestTimeout(f"{about}: {error}") from error
+    if reply.status is not None and not reply.payload:
+        code, text = reply.status
+        raise StatusError(
+            code, text, f"{about}: expected an answer on {subject!r}, seen status {code} {text}".rstrip()
+        )
+    return answer(reply.payload, about, needs)
+
+
+def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[AccountInfo]:
+    """Usage and limits of the account: INFO."""
+    about = Asked(what="account info")
+    members = yield from request(api.account_info(), about, timeout=timeout)
+    return AccountInfo.from_wire(members, about)
+
+
+# --------------------------------------------------------------------------------------------------- streams
+
+
+def create_stream(
+    api: ApiSubjects,
+    config: StreamConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[StreamInfo]:
+    """Make a stream; one that is there with the same configuration will do (``did_create`` tells).
+
+    Args:
+        api: where.
+        config: what.
+        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older servers do not know).
+        strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
+        timeout: seconds.
+
+    Raises:
+        StreamExists: there is one with another configuration.
+        InvalidConfiguration: the server says what is wrong with it.
+    """
+    about = Asked(what="create stream", stream=config.name)
+    return (
+        yield from _put_stream(
+            api.stream_create(config.name), about, config, pedantic=pedantic, strict=strict, timeout=timeout
+        )
+    )
+
+
+def update_stream(
+    api: ApiSubjects,
+    config: StreamConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[StreamInfo]:
+    """Replace the configuration of a stream: what ``config`` leaves unset goes back to the server's defaults.
+
+    Start from what the server has, as :func:`change_stream` does, or settings of others are lost (B202).
+
+    Raises:
+        StreamNotFound: no such stream.
+    """
+    about = Asked(what="update stream", stream=config.name)
+    return (
+        yield from _put_stream(
+            api.stream_update(config.name), about, config, pedantic=pedantic, strict=strict, timeout=timeout
+        )
+    )
+
+
+def create_or_update_stream(
+    api: ApiSubjects,
+    config: StreamConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[StreamInfo]:
+    """Update the stream, or make it if it is not there. Each of the at most two questions has its ``timeout``."""
+    try:
+        return (yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+    except StreamNotFound:
+        return (yield from create_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+
+
+def change_stream(
+    api: ApiSubjects, stream: str, changes: Mapping[str, object], *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[StreamInfo]:
+    """Read the configuration, change some settings, write it back with all that was read (B202)."""
+    info = yield from stream_info(api, stream, timeout=timeout)
+    return (yield from update_stream(api, info.config.evolve(**changes), timeout=timeout))
+
+
+def stream_info(
+    api: ApiSubjects,
+    stream: str,
+    *,
+    subjects_filter: str = "",
+    deleted_details: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[StreamInfo]:
+    """Configuration and state of a stream.
+
+    Args:
+        api: where.
+        stream: its name.
+        subjects_filter: also count messages of the subjects that match, the first page of them.
+        deleted_details: also list deleted sequences.
+        timeout: seconds.
+
+    Raises:
+        StreamNotFound: no such stream.
+    """
+    about = Asked(what="stream info", stream=stream)
+    wishes = {"subjects_filter": subjects_filter, "deleted_details": deleted_details}
+    body = {name: wish for name, wish in wishes.items() if wish} or None
+    members = yield from request(api.stream_info(stream), about, body=body, timeout=timeout)
+    return StreamInfo.from_wire(members, about)
+
+
+def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
+    """Delete a stream with its consumers and messages.
+
+    Raises:
+        StreamNotFound: no such stream.
+    """
+    yield from _succeed(api.stream_delete(stream), Asked(what="delete stream", stream=stream), timeout)
+
+
+def stream_names(
+    api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
+) -> Steps[tuple[str, ...]]:
+    """Names of all streams, or of those that store ``subject``."""
+    about = Asked(what="stream names", subject=subject)
+    body = {"subject": subject} if subject else None
+    return (yield from _pages(api.stream_names(), about, "streams", _name, body=body, timeout=timeout))
+
+
+def streams(
+    api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
+) -> Steps[tuple[StreamInfo, ...]]:
+    """All streams, or those that store ``subject``."""
+    about = Asked(what="list streams", subject=subject)
+    body = {"subject": subject} if subject else None
+    return (
+        yield from _pages(
+            api.stream_list(), about, "streams", StreamInfo.from_wire, body=body, timeout=timeout
+        )
+    )
+
+
+# ------------------------------------------------------------------------------------------------- consumers
+
+
+def create_consumer(
+    api: ApiSubjects,
+    stream: str,
+    config: ConsumerConfig,
+    *,
+    action: ConsumerAction = ConsumerAction.CREATE,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[ConsumerInfo]:
+    """Make a consumer, or update it, as ``action`` says. Without ``name`` and ``durable_name`` the server names it.
+
+    Args:
+        api: where.
+        stream: its stream.
+        config: what.
+        action: 2.9 does not know it and takes every action for ``CREATE_OR_UPDATE``.
+        pedantic: the server refuses what it would otherwise adjust (2.11; a member that older servers do not know).
+        strict: raise :class:`ConfigIgnored` if a setting does not come back as it was sent.
+        timeout: seconds.
+
+    Raises:
+        ConsumerExists: there is one with another configuration (``CREATE``).
+        ConsumerDoesNotExist: there is none (``UPDATE``).
+        StreamNotFound: no such stream.
+        InvalidConfiguration: the server says what is wrong with it.
+        InvalidConfig: it cannot work with any server; nothing was sent.
+    """
+    name = config.checked().name or config.durable_name or ""
+    about = Asked(what=f"{action.value or 'create or update'} consumer", stream=stream, consumer=name)
+    subject = api.consumer_create(stream, name, config.filter_subject or "")
+    body: dict[str, object] = {"stream_name": stream, "config": config.to_wire()}
+    if action is not ConsumerAction.CREATE_OR_UPDATE:
+        body["action"] = action.value
+    if pedantic:
+        body["pedantic"] = True
+    members = yield from request(subject, about, body=body, timeout=timeout)
+    info = ConsumerInfo.from_wire(members, about)
+    if strict:
+        _compare(about, config, info.config)
+    return info
+
+
+def update_consumer(
+    api: ApiSubjects,
+    stream: str,
+    config: ConsumerConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[ConsumerInfo]:
+    """Replace the configuration of a consumer that is there; see :func:`create_consumer`."""
+    update = ConsumerAction.UPDATE
+    return create_consumer(
+        api, stream, config, action=update, pedantic=pedantic, strict=strict, timeout=timeout
+    )
+
+
+def create_or_update_consumer(
+    api: ApiSubjects,
+    stream: str,
+    config: ConsumerConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[ConsumerInfo]:
+    """Make a consumer or update the one of that name; see :func:`create_consumer`."""
+    either = ConsumerAction.CREATE_OR_UPDATE
+    return create_consumer(
+        api, stream, config, action=either, pedantic=pedantic, strict=strict, timeout=timeout
+    )
+
+
+def change_consumer(
+    api: ApiSubjects,
+    stream: str,
+    consumer: str,
+    changes: Mapping[str, object],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[ConsumerInfo]:
+    """Read the configuration, change some settings, write it back with all that was read (B202)."""
+    info = yield from consumer_info(api, stream, consumer, timeout=timeout)
+    # Servers before 2.10 do not say the name within the configuration.
+    config = info.config if info.config.durable_name else info.config.evolve(name=info.name)
+    return (yield from update_consumer(api, stream, config.evolve(**changes), timeout=timeout))
+
+
+def consumer_info(
+    api: ApiSubjects, stream: str, consumer: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[ConsumerInfo]:
+    """Configuration and progress of a consumer.
+
+    Raises:
+        ConsumerNotFound: no such consumer.
+        StreamNotFound: no such stream.
+    """
+    about = Asked(what="consumer info", stream=stream, consumer=consumer)
+    members = yield from request(api.consumer_info(stream, consumer), about, timeout=timeout)
+    return ConsumerInfo.from_wire(members, about)
+
+
+def delete_consumer(
+    api: ApiSubjects, stream: str, consumer: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[None]:
+    """Delete a consumer.
+
+    Raises:
+        ConsumerNotFound: no such consumer.
+        StreamNotFound: no such stream.
+    """
+    about = Asked(what="delete consumer", stream=stream, consumer=consumer)
+    yield from _succeed(api.consumer_delete(stream, consumer), about, timeout)
+
+
+def consumer_names(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[tuple[str, ...]]:
+    """Names of all consumers of a stream."""
+    about = Asked(what="consumer names", stream=stream)
+    return (yield from _pages(api.consumer_names(stream), about, "consumers", _name, timeout=timeout))
+
+
+def consumers(
+    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[tuple[ConsumerInfo, ...]]:
+    """All consumers of a stream."""
+    about = Asked(what="list consumers", stream=stream)
+    return (
+        yield from _pages(
+            api.consumer_list(stream), about, "consumers", ConsumerInfo.from_wire, timeout=timeout
+        )
+    )
+
+
+# ----------------------------------------------------------------------------------------------- what they share
+
+
+def _put_stream(
+    subject: str, about: Asked, config: StreamConfig, *, pedantic: bool, strict: bool, timeout: float
+) -> Steps[StreamInfo]:
+    body = config.to_wire()
+    if pedantic:
+        body["pedantic"] = True
+    members = yield from request(subject, about, body=body, timeout=timeout)
+    info = StreamInfo.from_wire(members, about)
+    if strict:
+        _compare(about, config, info.config)
+    return info
+
+
+def _compare(about: Asked, sent: Document, returned: Document) -> None:
+    ignored = unechoed(sent, returned)
+    if ignored:
+        names = ", ".join(ignored)
+        raise ConfigIgnored(
+            f"{about}: expected every setting to come back as sent, these did not: {names}", ignored
+        )
+
+
+def _succeed(subject: str, about: Asked, timeout: float) -> Steps[None]:
+    members = yield from request(subject, about, needs=("success",), timeout=timeout)
+    if members["success"] is not True:
+        raise InvalidResponse(f"{about}: expected success or an error, seen {described(members['success'])}")
+
+
+def _pages(
+    subject: str,
+    about: Asked,
+    member: str,
+    read: Callable[[object, object], T],
+    *,
+    body: Mapping[str, object] | None = None,
+    timeout: float,
+) -> Steps[tuple[T, ...]]:
+    """All pages of a list: the offset grows by what came, the end is an empty page or the total (B191, B200)."""
+    found: list[T] = []
+    while True:
+        asked = {**(body or {}), "offset": len(found)} if found else body
+        members = yield from request(subject, about, body=asked, timeout=timeout)
+        page = members.get(member)
+        if page is not None and not isinstance(page, list):
+            raise InvalidResponse(f"{about}: expected a list as {member}, seen {described(page)}")
+        found.extend(read(entry, about) for entry in cast("list[object]", page or []))
+        total = members.get("total")
+        if not page or (isinstance(total, int) and len(found) >= total):
+            return tuple(found)
+
+
+def _name(entry: object, about: object) -> str:
+    if not isinstance(entry, str):
+        raise InvalidResponse(f"{about}: expected a name, seen {described(entry)}")
+    return entry
