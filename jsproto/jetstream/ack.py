@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from math import isfinite
 from typing import Final, NamedTuple, TypeAlias, final
 
 from attrs import field, frozen
@@ -90,16 +89,16 @@ def nanoseconds(seconds: float | timedelta, about: str) -> int:
         InvalidConfig: negative, not finite, longer than the server can count, or no duration at all.
     """
     if isinstance(seconds, timedelta):
-        result = values.nanoseconds(seconds)
-    elif isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and isfinite(seconds):
-        result = round(seconds * 1_000_000_000)
+        exact: float = values.nanoseconds(seconds)
+    elif isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        exact = seconds * 1_000_000_000
     else:
         raise InvalidConfig(
             f"expected seconds or a timedelta as {about}, seen {type(seconds).__name__} {shorten(seconds)}"
         )
-    if not 0 <= result <= INT64_MAX:
+    if not 0 <= exact <= INT64_MAX:
         raise InvalidConfig(f"expected {about} between 0 and {INT64_MAX} ns, seen {shorten(seconds)}")
-    return result
+    return round(exact)
 
 
 @final

@@ -39,6 +39,7 @@ from jsproto.jetstream.ack import (
     Next,
     Verb,
 )
+from jsproto.wire.encoder import encode_pub_trusted
 from jsproto.wire.frames import Delivery
 
 
@@ -77,7 +78,7 @@ class JsMessage(Message):
         _, subject, reply, block, payload = self.frame
         names = subject + reply
         return (
-            (len(names) if names.isascii() else len(names.encode()))
+            (len(names) if names.isascii() else len(names.encode("utf-8", "surrogateescape")))
             + (0 if block is None else len(block))
             + len(payload)
         )
@@ -112,7 +113,7 @@ class Acked:
         reply = message.frame[2]
         if message.state is not OPEN or not reply:
             return None
-        return b"PUB %b 4\r\n+ACK\r\n" % reply.encode()
+        return b"PUB %b 4\r\n+ACK\r\n" % reply.encode("utf-8", "surrogateescape")
 
     def written(self) -> None:
         """The ack is on its way."""
@@ -133,12 +134,13 @@ class AckedAll:
         replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
         if not replies:
             return None
-        return b"PUB %b 4\r\n+ACK\r\n" % " 4\r\n+ACK\r\nPUB ".join(replies).encode()
+        joined = " 4\r\n+ACK\r\nPUB ".join(replies).encode("utf-8", "surrogateescape")
+        return b"PUB %b 4\r\n+ACK\r\n" % joined
 
     def written(self) -> None:
         """The acks are on their way."""
         for each in self.messages:
-            if each.state is OPEN:
+            if each.state is OPEN and each.frame[2]:
                 each.state = SETTLED
 
 
@@ -172,9 +174,7 @@ class Settlement:
         message = self.message
         if self.fact not in TRANSITIONS[message.state] or not message.reply:
             return None
-        body = self.verb.payload()
-        arguments = f"{message.reply} {self.reply}" if self.reply else message.reply
-        return b"PUB %b %d\r\n%b\r\n" % (arguments.encode(), len(body), body)
+        return encode_pub_trusted(message.reply, self.reply, self.verb.payload())
 
     def written(self) -> None:
         """The verb is on its way."""

@@ -45,6 +45,7 @@ from jsproto.errors import (
     LocalProtocolError,
     NoResponders,
     RequestTimeout,
+    StatusError,
     shorten,
 )
 from jsproto.jetstream.api.errors import Asked
@@ -64,6 +65,7 @@ from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
+from jsproto.wire.subjects import publish_subject
 
 #: What a window takes: a `Publish` without a reply, or the same as a plain tuple, which is cheaper.
 PublishItem: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers | None]
@@ -125,7 +127,7 @@ class PublishResult:
         """The acknowledgement of the stream, read from the answer at each call.
 
         Raises:
-            JetStreamError, InvalidPubAck: `REFUSED`; the class says why.
+            JetStreamError, InvalidPubAck, StatusError: `REFUSED`; the class says why.
             NoResponders, PermissionViolation, LocalProtocolError: it is not stored.
             RequestTimeout, Disconnected, ConnectionClosed: whether it is stored is unknown.
         """
@@ -274,7 +276,8 @@ class PublishWindow(Conversation[PublishResult]):
 
         Raises:
             ConversationClosed: the window is draining or has ended.
-            LocalProtocolError: what is offered is no message, or names a reply; nothing was sent.
+            InvalidSubject: the subject can't be published to.
+            LocalProtocolError: what is offered is no message, or names a reply.
         """
         if isinstance(item, Publish):
             if item.reply:
@@ -286,6 +289,7 @@ class PublishWindow(Conversation[PublishResult]):
             raise ConversationClosed(
                 "expected a window that takes messages, this one is draining or has ended"
             )
+        publish_subject(subject)
         flight = self._flight
         size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
         port = self.port
@@ -394,7 +398,10 @@ class PublishWindow(Conversation[PublishResult]):
     def _judge(self, message: Sent, block: bytes | None, body: bytes, now: float) -> None:
         """An answer that is not the usual one."""
         status = None if block is None else status_of(block)
-        if status is not None and status[0] == 503 and not body:
+        if status is not None and status[0] != 503 and not body:
+            self._ended(message, Outcome.REFUSED, error=StatusError(*status))
+            return
+        if status is not None and not body:
             again = now + self._retry_wait
             if message[ATTEMPT] < self._retries and again < message[DEADLINE]:
                 self._parked.append((again, message))

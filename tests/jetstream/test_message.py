@@ -1,0 +1,350 @@
+"""Deliveries, what settles them, and the double ack."""
+
+import copy
+import itertools
+
+import pytest
+
+from jsproto.core.conversation import Port
+from jsproto.core.procedure import Procedure
+from jsproto.errors import Disconnected, LinkError, LocalProtocolError, NoResponders, RequestTimeout
+from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, AckFact, AckState, InvalidAckSubject, Nak, Next, Term
+from jsproto.jetstream.message import Acked, AckedAll, JsMessage, Settlement, confirmed, settlement
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Publish
+
+REPLY = "$JS.ACK.ORDERS.NEW.1.12.34.1700000000000000000.4"
+
+
+def delivery(reply=REPLY, subject="orders.new", block=None, payload=b"data"):
+    return JsMessage(("7", subject, reply, block, payload))
+
+
+def said(once):
+    """What `Connection.settle` does."""
+    frame = once.frame()
+    if frame is not None:
+        once.written()
+    return frame
+
+
+# ------------------------------------------------------------------------------------------------ the message
+
+
+def test_a_message_reads_its_tuple():
+    feed = object()
+    message = JsMessage(("7", "orders.new", REPLY, b"NATS/1.0\r\nA: b\r\n\r\n", b"x"), feed)
+
+    assert (message.subject, message.reply, message.payload) == ("orders.new", REPLY, b"x")
+    assert message.headers["A"] == "b"
+    assert message.feed is feed
+    assert message.state is AckState.OPEN
+
+
+def test_metadata_is_what_the_reply_says_and_is_read_once():
+    message = delivery()
+
+    assert message.metadata.stream_sequence == 12
+    assert message.metadata is message.metadata
+
+
+def test_metadata_of_a_foreign_reply_is_an_error():
+    with pytest.raises(InvalidAckSubject, match="_INBOX"):
+        _ = delivery(reply="_INBOX.x").metadata
+
+
+@pytest.mark.parametrize(
+    ("subject", "block", "size"), [("s", None, 1), ("ü", None, 2), ("s", b"NATS/1.0\r\n\r\n", 13)]
+)
+def test_size_is_counted_in_bytes_as_the_server_counts(subject, block, size):
+    assert delivery(subject=subject, block=block).size == size + len(REPLY) + len(b"data")
+
+
+def test_b103_copies_share_one_ack_state():
+    first = delivery()
+    second = copy.copy(first)
+    third = copy.deepcopy(first)
+
+    frames = [said(settlement(each)) for each in (first, second, third)]
+
+    assert frames == [b"PUB " + REPLY.encode() + b" 4\r\n+ACK\r\n", None, None]
+
+
+def test_what_cant_happen_changes_nothing():
+    message = delivery()
+
+    assert message.told(AckFact.CONFIRMED) is False
+    assert message.state is AckState.OPEN
+
+
+# ------------------------------------------------------------------------------------------------ settling
+
+
+def test_the_frame_of_a_verb_is_one_publish_on_the_reply_as_it_came():
+    reply = "$JS.ACK._.h.Ströme.C.1.2.3.4.5"
+
+    frames = [
+        said(settlement(delivery(reply), ACK)),
+        said(settlement(delivery(reply), Nak(1.5))),
+        said(settlement(delivery(reply), IN_PROGRESS)),
+        said(settlement(delivery(reply), Term("bad\r\nü"))),
+        said(settlement(delivery(reply), Next(batch=2), "_INBOX.P.1.1.5")),
+    ]
+
+    name = reply.encode()
+    assert frames == [
+        b"PUB %b 4\r\n+ACK\r\n" % name,
+        b'PUB %b 25\r\n-NAK {"delay":1500000000}\r\n' % name,
+        b"PUB %b 4\r\n+WPI\r\n" % name,
+        b"PUB %b 13\r\n+TERM bad\r\n\xc3\xbc\r\n" % name,
+        b'PUB %b _INBOX.P.1.1.5 16\r\n+NXT {"batch":2}\r\n' % name,
+    ]
+
+
+def test_asking_for_the_frame_changes_nothing():
+    message = delivery()
+    for once in (Acked(message), AckedAll([message]), Settlement(message, NAK)):
+        assert once.frame() == once.frame()
+
+    assert message.state is AckState.OPEN
+
+
+def test_b100_progress_may_be_said_again_and_again_before_the_end_and_never_after():
+    message = delivery()
+
+    progress = [said(settlement(message, IN_PROGRESS)) for _ in range(3)]
+    end = said(settlement(message))
+    after = said(settlement(message, IN_PROGRESS))
+
+    assert progress == [b"PUB " + REPLY.encode() + b" 4\r\n+WPI\r\n"] * 3
+    assert end is not None
+    assert after is None
+
+
+VERBS = [(ACK, ""), (NAK, ""), (Nak(1), ""), (Term(), ""), (Next(), "_INBOX.x")]
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(VERBS, VERBS)))
+def test_a_second_terminal_verb_is_never_said(first, second):
+    message = delivery()
+
+    assert said(settlement(message, *first)) is not None
+    assert said(settlement(message, *second)) is None
+    assert message.state is AckState.SETTLED
+
+
+@pytest.mark.parametrize(("verb", "reply"), [*VERBS, (IN_PROGRESS, "")])
+def test_b104_a_delivery_of_a_consumer_without_acks_says_nothing(verb, reply):
+    message = JsMessage(("7", "s", REPLY, None, b""), None, AckState.MUTE)
+
+    assert said(settlement(message, verb, reply)) is None
+    assert said(AckedAll([message])) is None
+
+
+@pytest.mark.parametrize(("verb", "reply"), [*VERBS, (IN_PROGRESS, "")])
+def test_a_message_without_a_reply_says_nothing(verb, reply):
+    assert said(settlement(delivery(reply=""), verb, reply)) is None
+    assert said(AckedAll([delivery(reply="")])) is None
+
+
+def test_what_is_known_not_to_have_left_may_be_said_again():
+    message = delivery()
+    said(settlement(message))
+
+    assert message.told(AckFact.UNSENT) is True
+    assert said(settlement(message, NAK)) is not None
+
+
+def test_a_batch_is_acked_once_each_in_order_and_without_what_is_settled():
+    messages = [delivery(reply=REPLY + str(n)) for n in range(4)]
+    said(settlement(messages[1], NAK))
+    mute = JsMessage(messages[0].frame, None, AckState.MUTE)
+
+    frame = said(AckedAll([*messages, messages[0], mute]))
+
+    assert frame == b"".join(b"PUB %b%d 4\r\n+ACK\r\n" % (REPLY.encode(), n) for n in (0, 2, 3))
+    assert {each.state for each in messages} == {AckState.SETTLED}
+    assert mute.state is AckState.MUTE
+    assert said(AckedAll(messages)) is None
+
+
+def test_a_message_without_a_reply_is_not_marked_with_its_batch():
+    silent = delivery(reply="")
+    said(AckedAll([delivery(), silent]))
+
+    assert silent.state is AckState.OPEN
+
+
+@pytest.mark.parametrize(("verb", "reply"), [(Next(), ""), (ACK, "_INBOX.x"), (NAK, "_INBOX.x")])
+def test_next_and_only_next_has_a_reply(verb, reply):
+    with pytest.raises(LocalProtocolError, match="Next"):
+        settlement(delivery(), verb, reply)
+
+
+# ------------------------------------------------------------------------------------------------ the double ack
+
+
+def asking(message, verb=ACK, timeout=1.0, *, up=True):
+    procedure = Procedure(lambda: confirmed(message, verb, timeout=timeout))
+    procedure.port = Port(up=up)
+    procedure.opened(0.0)
+    return procedure
+
+
+def answer(procedure, block=None, now=0.5):
+    token = int(procedure.port.commands[-1].reply.rpartition(".")[2])
+    procedure.replied(token, ("1", "", "", block, b""), now)
+
+
+def test_b101_true_only_on_the_answer():
+    message = delivery()
+    procedure = asking(message)
+
+    (command,) = procedure.port.commands
+    assert (command.subject, command.payload) == (REPLY, b"+ACK")
+    assert command.reply
+    assert procedure.take(0.1) is NEED_DATA
+    assert message.state is AckState.ASKED
+    answer(procedure)
+    assert procedure.take(0.5) is True
+    assert message.state is AckState.SETTLED
+
+
+def test_b101_no_responders_is_an_error_and_the_delivery_is_open():
+    message = delivery()
+    procedure = asking(message)
+    answer(procedure, b"NATS/1.0 503\r\n\r\n")
+
+    with pytest.raises(NoResponders, match="ACK"):
+        procedure.take(0.5)
+    assert message.state is AckState.OPEN
+
+
+def test_b101_silence_is_an_error_and_the_delivery_is_open():
+    message = delivery()
+    procedure = asking(message, timeout=1.0)
+    procedure.ticked(1.0)
+
+    with pytest.raises(RequestTimeout, match=r"1\.0 s"):
+        procedure.take(1.0)
+    assert message.state is AckState.OPEN
+
+
+def test_b101_a_settled_message_is_not_asked_about_again():
+    message = delivery()
+    answer(asking(message))
+    second = asking(message)
+
+    assert second.port.commands == []
+    assert second.take(1.0) is False
+    assert second.take(1.0) is ENDED
+
+
+def test_while_the_answer_is_waited_for_nothing_else_is_said():
+    message = delivery()
+    first = asking(message)
+    second = asking(message)
+
+    assert [said(settlement(message, verb)) for verb in (ACK, NAK, IN_PROGRESS)] == [None] * 3
+    assert second.take(0.1) is False
+    assert second.port.commands == []
+    assert first.take(0.1) is NEED_DATA
+
+
+@pytest.mark.parametrize(
+    "message", [delivery(reply=""), JsMessage(("7", "s", REPLY, None, b""), None, AckState.MUTE)]
+)
+def test_b104_what_cant_be_acked_is_not_asked_about(message):
+    procedure = asking(message)
+
+    assert procedure.port.commands == []
+    assert procedure.take(0.0) is False
+
+
+def test_a_lost_link_opens_the_delivery_for_another_ack():
+    message = delivery()
+    procedure = asking(message, NAK)
+    procedure.link_down(Disconnected("gone"), 0.5)
+
+    with pytest.raises(Disconnected, match="unknown"):
+        procedure.take(0.5)
+    assert said(settlement(message)) is not None
+
+
+def test_without_a_link_the_ack_waits_and_is_sent_when_there_is_one():
+    message = delivery()
+    procedure = asking(message, up=False)
+    assert procedure.port.commands == []
+
+    procedure.port.up = True
+    procedure.link_up(0.2)
+
+    assert [type(each) for each in procedure.port.commands] == [Publish]
+    answer(procedure)
+    assert procedure.take(0.5) is True
+
+
+def test_an_ack_that_never_found_a_link_leaves_the_delivery_open():
+    message = delivery()
+    procedure = asking(message, up=False)
+    procedure.ticked(1.0)
+
+    assert procedure.port.commands == []
+    assert message.state is AckState.OPEN
+
+
+def test_giving_up_opens_the_delivery():
+    message = delivery()
+    procedure = asking(message)
+    procedure.closed(None, 0.5)
+
+    with pytest.raises(LinkError):
+        procedure.take(0.5)
+    assert message.state is AckState.OPEN
+
+
+@pytest.mark.parametrize("verb", [IN_PROGRESS, Next()])
+def test_only_what_settles_by_itself_can_be_confirmed(verb):
+    message = delivery()
+    procedure = asking(message, verb)
+
+    with pytest.raises(LocalProtocolError, match="settles"):
+        procedure.take(0.0)
+    assert procedure.port.commands == []
+    assert message.state is AckState.OPEN
+
+
+def test_a_double_ack_goes_on_from_a_snapshot():
+    message = delivery()
+    procedure = asking(message)
+    twin = delivery()
+    copied = Procedure(lambda: confirmed(twin, timeout=1.0))
+    copied.port = Port()
+    copied.restore(procedure.snapshot())
+    assert twin.state is AckState.ASKED
+
+    copied.replied(1, ("1", "", "", None, b""), 0.5)
+
+    assert copied.take(0.5) is True
+    assert twin.state is AckState.SETTLED
+
+
+@pytest.mark.parametrize(
+    "make", [settlement, lambda message: AckedAll([message]), lambda message: Settlement(message, ACK)]
+)
+def test_a_reply_that_is_no_utf_8_goes_back_as_it_came(make):
+    message = delivery(reply="$JS.ACK.\udcff.C.1.2.3.4.5")
+
+    assert said(make(message)) == b"PUB $JS.ACK.\xff.C.1.2.3.4.5 4\r\n+ACK\r\n"
+    assert message.size == len("orders.new") + len(b"$JS.ACK.\xff.C.1.2.3.4.5") + len(b"data")
+
+
+def test_an_abandoned_double_ack_leaves_the_delivery_open():
+    message = delivery()
+    steps = confirmed(message)
+    next(steps)
+    assert message.state is AckState.ASKED
+
+    steps.close()
+
+    assert message.state is AckState.OPEN
