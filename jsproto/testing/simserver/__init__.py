@@ -1,0 +1,19 @@
+"""A model of nats-server, sans-I/O: bytes of several clients and ticks in, bytes out.
+
+How the model is cut, from the wire inwards:
+
+    line ─▶ session ─▶ routing ─▶ jetstream ─▶ streams ─▶ consumers ─▶ pulls
+                                     └─▶ api ─▶ configs
+
+`profile` holds what differs between server versions, as data. `server` is the root that owns all of it, knows the time
+and is what users see. What is not modelled yet (push consumers, priority groups, mirrors, batches ...) is refused on the
+wire with code 501 and noted in :attr:`SimServer.not_modelled`; nothing is quietly wrong.
+"""
+
+from __future__ import annotations
+
+from jsproto.testing.simserver.profile import PROFILES, Profile
+from jsproto.testing.simserver.server import SimServer
+from jsproto.testing.simserver.session import Auth, Permissions
+
+__all__ = ["PROFILES", "Auth", "Permissions", "Profile", "SimServer"]

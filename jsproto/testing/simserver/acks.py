@@ -1,0 +1,98 @@
+"""Acknowledgements: their subject and what their payload says.
+
+The subject is the address of one delivery, in two forms: nine tokens, and (behind a feature flag) eleven or more with
+domain and account hash in front (ADR-15). The payload is a word; words are compared exactly or by prefix just as the
+server compares them (nats-server ``consumer.go``, ``processAck``), so ``+ack`` and ``+ACK `` mean nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from jsproto.testing.simserver.documents import is_table, read
+from jsproto.testing.simserver.gotime import parse_go_duration
+
+PREFIX: Final = "$JS.ACK."
+#: Stands for the account in subjects of the second form. Opaque to clients.
+ACCOUNT_HASH: Final = "szMpdrwD"
+
+
+class AckAddress(NamedTuple):
+    """Which delivery of which consumer. The three numbers are 0 where the subject holds none."""
+
+    stream: str
+    consumer: str
+    deliveries: int
+    stream_seq: int
+    consumer_seq: int
+
+
+class AckWord(Enum):
+    """What a payload means."""
+
+    ACK = "ACK"
+    NAK = "NAK"
+    PROGRESS = "PROGRESS"
+    TERM = "TERM"
+    NEXT = "NEXT"
+    #: Anything else: without effect, and answered all the same.
+    UNKNOWN = "UNKNOWN"
+
+
+def ack_subject(
+    stream: str, consumer: str, numbers: tuple[int, int, int, int, int], *, v2: bool, domain: str = ""
+) -> str:
+    """The reply subject of a delivery; ``numbers``: deliveries, stream seq, consumer seq, timestamp, pending."""
+    front = f"{PREFIX}{domain or '_'}.{ACCOUNT_HASH}." if v2 else PREFIX
+    return f"{front}{stream}.{consumer}.{numbers[0]}.{numbers[1]}.{numbers[2]}.{numbers[3]}.{numbers[4]}"
+
+
+def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress | None:
+    """Whose acknowledgement this is; ``None`` where no consumer can listen on that subject.
+
+    With the second form switched on the first is still understood; a wrong domain or account hash reaches nobody.
+    """
+    tokens = subject.split(".")
+    if len(tokens) == 9:
+        rest = tokens[2:]
+    elif v2 and len(tokens) >= 11 and tokens[2] == (domain or "_") and tokens[3] == ACCOUNT_HASH:
+        rest = tokens[4:]
+    else:
+        return None
+    return AckAddress(rest[0], rest[1], _number(rest[2]), _number(rest[3]), _number(rest[4]))
+
+
+def ack_word(payload: bytes, *, term_reason: bool) -> AckWord:
+    """The meaning of a payload. ``term_reason``: a termination may carry a reason (2.10 and later)."""
+    if payload in {b"", b"+ACK", b"+OK"}:
+        return AckWord.ACK
+    if payload.startswith(b"+NXT"):
+        return AckWord.NEXT
+    if payload.startswith(b"-NAK"):
+        return AckWord.NAK
+    if payload == b"+WPI":
+        return AckWord.PROGRESS
+    if payload == b"+TERM" or (term_reason and payload.startswith(b"+TERM")):
+        return AckWord.TERM
+    return AckWord.UNKNOWN
+
+
+def nak_delay(payload: bytes) -> int | None:
+    """Nanoseconds of delay in a ``-NAK ...``; ``None`` where there is none or nobody can read it."""
+    argument = payload[len(b"-NAK") :].strip()
+    if not argument:
+        return None
+    text = argument.decode("utf-8", "replace")
+    if not text.startswith("{"):
+        return parse_go_duration(text)
+    try:
+        members = read(text)
+    except ValueError:
+        return None
+    delay = members.get("delay", 0) if is_table(members) else None
+    return delay if isinstance(delay, int) and not isinstance(delay, bool) else None
+
+
+def _number(token: str) -> int:
+    return int(token) if token.isascii() and token.isdigit() and len(token) <= 20 else 0

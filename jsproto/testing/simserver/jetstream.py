@@ -1,0 +1,273 @@
+"""JetStream of one account: the streams, their consumers, and which subject reaches what.
+
+Five kinds of subject end here: pulls, acknowledgements, the JSON API, direct gets (not modelled yet) and whatever the
+streams listen on. `accept` takes a published message and answers whether anything of JetStream listened there: if
+nothing did, and no client either, the publisher hears 503.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jsproto.core.agenda import Agenda
+from jsproto.testing.simserver import refusals
+from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
+from jsproto.testing.simserver.acks import parse_ack_subject
+from jsproto.testing.simserver.consumers import Consumer
+from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.routing import Lottery, Router
+from jsproto.testing.simserver.streams import Stream
+
+API_PREFIX: Final = "$JS.API."
+_PULL: Final = "CONSUMER.MSG.NEXT."
+_DIRECT: Final = "DIRECT.GET."
+_REMEMBERED: Final = 4096
+
+
+class JetStream:
+    """Streams and consumers of the one account that the model has."""
+
+    __slots__ = (
+        "_agenda",
+        "_by_key",
+        "_keys",
+        "_next_key",
+        "_reach",
+        "consumers",
+        "domain",
+        "errors",
+        "lottery",
+        "not_modelled",
+        "profile",
+        "requests",
+        "router",
+        "serving",
+        "streams",
+        "v2",
+    )
+
+    def __init__(
+        self, profile: Profile, router: Router, lottery: Lottery, *, domain: str = "", v2: bool = False
+    ) -> None:
+        self.profile = profile
+        self.router = router
+        self.lottery = lottery
+        self.domain = domain
+        self.v2 = v2 and profile.ack_v2
+        self.streams: dict[str, Stream] = {}
+        self.consumers: dict[str, dict[str, Consumer]] = {}
+        #: ``False`` while the server is a lame duck whose JetStream has gone already.
+        self.serving = True
+        self.requests = 0
+        self.errors = 0
+        #: What clients asked for and the model cannot do.
+        self.not_modelled: list[str] = []
+        self._reach: dict[str, Stream | None] = {}
+        self._agenda = Agenda()
+        self._keys: dict[Stream | Consumer, int] = {}
+        self._by_key: dict[int, Stream | Consumer] = {}
+        self._next_key = 0
+
+    # ------------------------------------------------------------------------------------------------ streams
+
+    def add_stream(self, config: Table, now: int) -> Stream:
+        """A new stream under a checked configuration."""
+        stream = Stream(config, self.profile, now, self.domain)
+        self.streams[stream.name] = stream
+        self.consumers[stream.name] = {}
+        self._reach.clear()
+        return stream
+
+    def reconfigured(self, stream: Stream, now: int) -> None:
+        """A stream has a new configuration."""
+        self._reach.clear()
+        stream.enforce(now)
+        self.refresh(stream)
+
+    def remove_stream(self, stream: Stream, now: int) -> None:
+        """Delete a stream with its consumers; their pulls end with 409 Consumer Deleted."""
+        for consumer in list(self.consumers[stream.name].values()):
+            self.remove_consumer(stream, consumer, now, settle=False)
+        del self.streams[stream.name], self.consumers[stream.name]
+        self._unplan(stream)
+        self._reach.clear()
+
+    def reaches(self, subject: str) -> Stream | None:
+        """The stream that listens on ``subject``."""
+        reach = self._reach
+        if subject in reach:
+            return reach[subject]
+        if len(reach) >= _REMEMBERED:
+            reach.clear()
+        found = next((stream for stream in self.streams.values() if stream.listens(subject)), None)
+        reach[subject] = found
+        return found
+
+    # ------------------------------------------------------------------------------------------------ consumers
+
+    def add_consumer(self, stream: Stream, name: str, config: Table, now: int) -> Consumer:
+        """A new consumer under a checked configuration."""
+        consumer = Consumer(
+            name, config, stream, self.router, now, profile=self.profile, v2=self.v2, domain=self.domain
+        )
+        self.consumers[stream.name][name] = consumer
+        stream.followers[name] = consumer
+        self.refresh(stream)
+        return consumer
+
+    def remove_consumer(self, stream: Stream, consumer: Consumer, now: int, *, settle: bool = True) -> None:
+        """Delete a consumer; its pulls end with 409 Consumer Deleted."""
+        del self.consumers[stream.name][consumer.name]
+        del stream.followers[consumer.name]
+        self._unplan(consumer)
+        consumer.ended("409 Consumer Deleted")
+        if settle:
+            stream.unfollowed(now)
+
+    # ------------------------------------------------------------------------------------------------ messages
+
+    def accept(self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int) -> bool:
+        """A message was published: take what is for JetStream. Answers whether anything here listened.
+
+        JSON requests are not taken here: their interest is, their answer comes from the API.
+        """
+        if subject.startswith(ACK_PREFIX):
+            return self._acked(subject, payload, reply, now)
+        if subject.startswith(API_PREFIX):
+            return self._asked(subject, block, payload, reply, now)
+        stream = self.reaches(subject) if self.serving else None
+        if stream is None:
+            return False
+        answer = stream.publish(subject, block, payload, now)
+        if answer is not None and '"code":501' in answer:
+            self.not_modelled.append(f"publish on {subject}: {answer}")
+        if reply and answer is not None:
+            self.router.say(reply, None, answer.encode())
+        self.refresh(stream)
+        return True
+
+    def _acked(self, subject: str, payload: bytes, reply: str, now: int) -> bool:
+        address = parse_ack_subject(subject, v2=self.v2, domain=self.domain)
+        consumer = (
+            self.consumers.get(address.stream, {}).get(address.consumer) if address is not None else None
+        )
+        if address is None or consumer is None or not self.serving or not consumer.listens_for_acks():
+            return False
+        consumer.acked(address, payload, reply, now)
+        self.refresh(self.streams[address.stream])
+        return True
+
+    def _asked(self, subject: str, block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
+        verb = subject[len(API_PREFIX) :]
+        if verb.startswith(_PULL):
+            return self._pulled(verb[len(_PULL) :].split("."), block, payload, reply, now)
+        if verb.startswith(_DIRECT):
+            return self._direct(verb[len(_DIRECT) :].split(".")[0], reply)
+        return True
+
+    def _pulled(self, names: list[str], block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
+        consumer = (
+            self.consumers.get(names[0], {}).get(names[1]) if len(names) == 2 and self.serving else None
+        )
+        if consumer is None:
+            return self.profile.silent_unknown_pull
+        if reply and not self.level_suffices(block):
+            self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
+            return True
+        consumer.pulled(payload, reply, now)
+        self.refresh(self.streams[names[0]])
+        return True
+
+    def _direct(self, name: str, reply: str) -> bool:
+        stream = self.streams.get(name) if self.serving else None
+        if stream is None or not stream.config["allow_direct"]:
+            return self.profile.silent_unknown_pull
+        refusal = refusals.NOT_MODELLED.about("direct get")
+        self.not_modelled.append(refusal.text)
+        if reply:
+            self.router.say(reply, f"NATS/1.0 501 {refusal.text}\r\n\r\n".encode())
+        return True
+
+    def level_suffices(self, block: bytes | None) -> bool:
+        """Whether the server's API level is at least what the header of a request asks for."""
+        if not self.profile.required_api_level or block is None:
+            return True
+        at = block.find(b"\r\nNats-Required-Api-Level:")
+        if at < 0:
+            return True
+        asked = block[at + 26 : block.find(b"\r\n", at + 2)].strip()
+        return asked.isdigit() and len(asked) < 10 and int(asked) <= self.profile.api_level
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def refresh(self, stream: Stream) -> None:
+        """Plan anew what may have moved: the stream and all its consumers."""
+        if stream.name not in self.streams:
+            return
+        self._plan(stream)
+        for consumer in self.consumers[stream.name].values():
+            self._plan(consumer)
+
+    def deadline(self) -> int | None:
+        """The next moment at which something may be due, in nanoseconds."""
+        at = self._agenda.next()
+        return int(at) if at is not None else None
+
+    def ticked(self, now: int) -> None:
+        """Do everything that is due."""
+        while (key := self._agenda.due(now)) is not None:
+            owner = self._by_key[key]
+            if isinstance(owner, Stream):
+                owner.ticked(now)
+                self.refresh(owner)
+                continue
+            stream = next(
+                each for each in self.streams.values() if self.consumers[each.name].get(owner.name) is owner
+            )
+            if owner.ticked(now):
+                self.remove_consumer(stream, owner, now)
+            self.refresh(stream)
+
+    def _plan(self, owner: Stream | Consumer) -> None:
+        key = self._keys.get(owner)
+        at = owner.deadline()
+        if key is None:
+            if at is None:
+                return
+            key = self._next_key
+            self._next_key += 1
+            self._keys[owner] = key
+            self._by_key[key] = owner
+        self._agenda.put(key, at)
+
+    def _unplan(self, owner: Stream | Consumer) -> None:
+        key = self._keys.pop(owner, None)
+        if key is not None:
+            self._agenda.put(key, None)
+            del self._by_key[key]
+
+    # ------------------------------------------------------------------------------------------------ faults
+
+    def stopped(self) -> bool:
+        """The server stops gracefully: pulls hear 409 Server Shutdown. Answers whether there were any."""
+        told = False
+        for consumers in self.consumers.values():
+            for consumer in consumers.values():
+                told |= consumer.stopped()
+        self.serving = False
+        return told
+
+    def restarted(self, now: int) -> None:
+        """Come back from the files: what was in memory is gone, no pull survives."""
+        self.serving = True
+        for stream in [each for each in self.streams.values() if each.in_memory]:
+            for consumer in self.consumers[stream.name].values():
+                consumer.waiting.take_all()
+            self.remove_stream(stream, now)
+        for name, stream in self.streams.items():
+            for consumer in list(self.consumers[name].values()):
+                consumer.restarted(now)
+                if consumer.in_memory:
+                    self.remove_consumer(stream, consumer, now)
+            self.refresh(stream)

@@ -1,0 +1,243 @@
+"""The server's half of the grammar: an incremental reader of what clients say.
+
+Bytes in any pieces go in, commands come out as small tuples. The reader knows the line and nothing else: whether a
+client may say something is the session's business. What breaks the grammar ends the reader for good with one
+:class:`Broken`, which carries the -ERR text, or ``""`` where the real server hangs up without a word.
+
+Tokens are parted by runs of blanks and tabs, operations are case-insensitive, a line ends at LF with or without CR, what
+stands behind PING and PONG is ignored, payloads are counted and must be followed by CR LF (nats-server ``parser.go``).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+#: Longest argument of one line: subject, reply and numbers of a PUB, or the whole of CONNECT (server option ``max_control_line``).
+MAX_CONTROL_LINE: Final = 4096
+#: Header block and payload together (server option ``max_payload``).
+MAX_PAYLOAD: Final = 1_048_576
+#: More digits than any payload can have: a longer number is refused before it is converted.
+_MAX_DIGITS: Final = 10
+
+UNKNOWN_OPERATION: Final = "Unknown Protocol Operation"
+MAX_CONTROL_LINE_EXCEEDED: Final = "maximum control line exceeded"
+MAX_PAYLOAD_VIOLATION: Final = "Maximum Payload Violation"
+
+_PAYLOAD_OPS: Final = frozenset({b"PUB", b"HPUB"})
+_OPS: Final = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"PING", b"PONG", b"CONNECT", b"+OK", b"-ERR")
+
+
+class Word(Enum):
+    """Commands without arguments."""
+
+    PING = "PING"
+    PONG = "PONG"
+    #: ``+OK`` and ``-ERR`` of a client: accepted and without effect.
+    NOTHING = "NOTHING"
+
+
+class ConnectLine(NamedTuple):
+    """CONNECT with its JSON as it came."""
+
+    body: bytes
+
+
+class PubLine(NamedTuple):
+    """PUB (``block`` is ``None``) or HPUB; ``reply`` is ``""`` when there is none."""
+
+    subject: str
+    reply: str
+    block: bytes | None
+    payload: bytes
+
+
+class SubLine(NamedTuple):
+    """SUB; ``queue`` is ``""`` when there is none."""
+
+    subject: str
+    queue: str
+    sid: str
+
+
+class UnsubLine(NamedTuple):
+    """UNSUB; a ``limit`` of 0 ends the subscription at once."""
+
+    sid: str
+    limit: int
+
+
+class Broken(NamedTuple):
+    """The client broke the grammar: say ``text`` (nothing if empty) and hang up."""
+
+    text: str
+
+
+ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | Word | Broken
+
+
+class CommandReader:
+    """Turns bytes of one client into commands."""
+
+    __slots__ = ("_awaited", "_buffer", "_dead", "_max_line", "_max_payload", "_partial")
+
+    def __init__(self, *, max_payload: int = MAX_PAYLOAD, max_control_line: int = MAX_CONTROL_LINE) -> None:
+        self._max_payload = max_payload
+        self._max_line = max_control_line
+        self._buffer = b""
+        #: The PUB or HPUB whose payload is still on its way: subject, reply, header length (-1: PUB), total.
+        self._partial: tuple[str, str, int, int] | None = None
+        #: Do not look again before so many bytes are there: keeps large payloads in small pieces linear.
+        self._awaited = 0
+        self._dead = False
+
+    @property
+    def held(self) -> int:
+        """Bytes that belong to a command not yet complete."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> list[ClientCommand]:
+        """The commands that these bytes complete, in order. After a :class:`Broken` nothing comes any more."""
+        if self._dead:
+            return []
+        buffer = self._buffer + data if self._buffer else data
+        if len(buffer) < self._awaited:
+            self._buffer = buffer
+            return []
+        commands: list[ClientCommand] = []
+        at = 0
+        try:
+            at = self._read(buffer, commands)
+        except _BrokenError as broken:
+            commands.append(Broken(broken.text))
+            self._dead, self._buffer, self._partial = True, b"", None
+            return commands
+        self._buffer = buffer[at:]
+        return commands
+
+    def _read(self, buffer: bytes, commands: list[ClientCommand]) -> int:
+        at, end = 0, len(buffer)
+        self._awaited = 0
+        while True:
+            partial = self._partial
+            if partial is not None:
+                subject, reply, header, total = partial
+                if end - at < total + 2:
+                    self._check_tail(buffer, at + total)
+                    self._awaited = total + 2
+                    return at
+                body = buffer[at : at + total]
+                self._check_tail(buffer, at + total)
+                commands.append(
+                    PubLine(subject, reply, body[:header], body[header:])
+                    if header > 0
+                    else PubLine(subject, reply, None, body)
+                    if header < 0
+                    else PubLine(subject, reply, b"", body)
+                )
+                at += total + 2
+                self._partial = None
+                continue
+            if at == end:
+                return at
+            lf = buffer.find(b"\n", at)
+            if lf < 0:
+                self._check_beginning(buffer[at : at + self._max_line + 16])
+                return at
+            line = buffer[at : lf - 1] if lf > at and buffer[lf - 1] == 0x0D else buffer[at:lf]
+            at = lf + 1
+            command = self._line(line)
+            if command is not None:
+                commands.append(command)
+
+    def _line(self, line: bytes) -> ClientCommand | None:
+        parts = line.replace(b"\t", b" ").split(b" ", 1)
+        op = parts[0].upper()
+        arguments = parts[1] if len(parts) > 1 else b""
+        if len(arguments) > self._max_line:
+            raise _BrokenError(MAX_CONTROL_LINE_EXCEEDED)
+        if op in _PAYLOAD_OPS:
+            self._partial = self._publish(arguments.split(), headers=op == b"HPUB")
+            return None
+        if op == b"SUB":
+            return _subscribe(arguments.split())
+        if op == b"UNSUB":
+            return _unsubscribe(arguments.split())
+        if op.startswith(b"PING"):
+            return Word.PING
+        if op.startswith(b"PONG"):
+            return Word.PONG
+        if op == b"CONNECT":
+            return ConnectLine(arguments.strip())
+        if op.startswith((b"+OK", b"-ERR")):
+            return Word.NOTHING
+        raise _BrokenError(UNKNOWN_OPERATION)
+
+    def _publish(self, words: list[bytes], *, headers: bool) -> tuple[str, str, int, int]:
+        numbers = 2 if headers else 1
+        if len(words) not in {1 + numbers, 2 + numbers}:
+            raise _BrokenError("")
+        total = _number(words[-1])
+        header = _number(words[-2]) if headers else -1
+        if header > total:
+            raise _BrokenError("")
+        if total > self._max_payload:
+            raise _BrokenError(MAX_PAYLOAD_VIOLATION)
+        reply = _text(words[1]) if len(words) == 2 + numbers else ""
+        return _text(words[0]), reply, header, total
+
+    def _check_tail(self, buffer: bytes, at: int) -> None:
+        """The two bytes behind a payload, as far as they are there, must be CR LF."""
+        if not b"\r\n".startswith(buffer[at : at + 2]):
+            raise _BrokenError(UNKNOWN_OPERATION)
+
+    def _check_beginning(self, start: bytes) -> None:
+        """A line without its end: can it still become an operation, and is it within its bound?"""
+        op, blank, arguments = start.replace(b"\t", b" ").partition(b" ")
+        word = op.upper().rstrip(b"\r")
+        known = any(each.startswith(word) for each in _OPS) or word.startswith(
+            (b"PING", b"PONG", b"+OK", b"-ERR")
+        )
+        if not known or (blank and not any(word.startswith(each) for each in _OPS)):
+            raise _BrokenError(UNKNOWN_OPERATION)
+        if len(arguments) > self._max_line or len(op) > self._max_line:
+            raise _BrokenError(MAX_CONTROL_LINE_EXCEEDED)
+
+
+class _BrokenError(Exception):
+    """Carries the -ERR text out of the depths of one ``feed``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def _subscribe(words: list[bytes]) -> SubLine:
+    if len(words) == 2:
+        return SubLine(_text(words[0]), "", _text(words[1]))
+    if len(words) == 3:
+        return SubLine(_text(words[0]), _text(words[1]), _text(words[2]))
+    raise _BrokenError("")
+
+
+def _unsubscribe(words: list[bytes]) -> UnsubLine:
+    if len(words) == 1:
+        return UnsubLine(_text(words[0]), 0)
+    if len(words) == 2:
+        try:
+            return UnsubLine(_text(words[0]), _number(words[1]))
+        except _BrokenError:
+            # A limit that is no number counts as none: the subscription ends at once (nats-server ``processUnsub``).
+            return UnsubLine(_text(words[0]), 0)
+    raise _BrokenError("")
+
+
+def _number(word: bytes) -> int:
+    if not word.isdigit() or len(word) > _MAX_DIGITS:
+        raise _BrokenError("")
+    return int(word)
+
+
+def _text(word: bytes) -> str:
+    """Subjects are bytes to the server; what is no UTF-8 survives the way in and out again."""
+    return word.decode("utf-8", "surrogateescape")

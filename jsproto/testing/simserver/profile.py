@@ -1,0 +1,248 @@
+"""What differs between server versions, as one frozen row per version.
+
+A row holds facts that were seen on the wire of that very server, never a version comparison spread over the code: code
+asks ``profile.reason_after_term`` and not ``version >= (2, 10)``. A new server version is a new row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, final
+
+from attrs import evolve, frozen
+
+from jsproto.errors import InvalidConfig, shorten
+
+
+@final
+@frozen(kw_only=True)
+class Profile:
+    """One server version. Every flag is a row of the version matrix."""
+
+    version: str
+    go: str
+    #: Absent from INFO when empty.
+    git_commit: str
+    #: ``api_lvl`` of INFO, ``level`` of the account and ``_nats.level`` of assets; 0: the server has no such thing.
+    api_level: int
+    #: The level stands in INFO too (2.11 has one and does not tell).
+    level_in_info: bool
+    #: INFO carries an ``xkey``.
+    xkey: bool
+    #: A second INFO follows the first PONG for clients of protocol 1.
+    connect_info: bool
+    #: A 503 names the subject that nobody listens on.
+    subject_in_503: bool
+    #: A pull on an unknown consumer, or a direct get nobody serves, meets silence instead of 503.
+    silent_unknown_pull: bool
+    #: A no_wait pull that got some but not all of its messages ends with 404 and without headers (else 408 with them).
+    partial_no_wait_404: bool
+    #: 409 Batch Completed when a batch is filled while bytes are left.
+    batch_completed: bool
+    #: A pull above max_waiting that has a heartbeat meets silence.
+    silent_full_with_heartbeat: bool
+    #: A full queue of pulls is swept whenever one more comes; else at most once a second.
+    sweeps_at_once: bool
+    #: The status line of a published message is stripped before it is stored.
+    strips_status_line: bool
+    #: ``+TERM <reason>`` terminates; else only the exact word does.
+    term_reason: bool
+    #: An acknowledgement to a consumer without acknowledgements is answered; else nobody listens there.
+    answers_ack_none: bool
+    #: An acknowledgement of a sequence that was never delivered is answered.
+    answers_undelivered: bool
+    #: JetStream keeps serving while the server is a lame duck.
+    serves_as_lame_duck: bool
+    #: A JSON member that the server does not know is an error.
+    strict_json: bool
+    #: Errors of broken JSON tell what was wrong.
+    verbose_json_errors: bool
+    #: ... and where.
+    offset_in_json_errors: bool
+    #: ``action`` of CONSUMER.CREATE is honoured.
+    consumer_action: bool
+    #: ``filter_subjects`` of a consumer is honoured.
+    multiple_filters: bool
+    #: A filter subject must lie within the subjects of the stream.
+    filter_within_stream: bool
+    #: Nats-Required-Api-Level is honoured.
+    required_api_level: bool
+    #: ``$JS.API.CONSUMER.PAUSE`` exists.
+    pause: bool
+    #: Acknowledgement subjects of 11 tokens can be switched on.
+    ack_v2: bool
+    #: What the server says itself is framed with an empty reply: two blanks in a row.
+    two_blanks: bool
+    #: The JSON of a publish acknowledgement has a blank after its comma.
+    blank_in_pub_ack: bool
+    #: Answers carry the server's time ``ts``, and stream info a ``cluster``.
+    timestamps: bool
+    #: Assets carry metadata about their API level.
+    asset_metadata: bool
+    #: ``name`` of a consumer is part of its configuration also when the subject named it.
+    names_consumers: bool
+    #: The reserved sums stand in the account information.
+    reserved_in_account: bool
+    #: Reason of a termination because the message was deleted.
+    deletion_reason: str
+    #: Limit of consumers per stream that is set nowhere; -1: none.
+    default_max_consumers: int
+    #: ``json: cannot unmarshal ... into <this>batch of type int``: changes with the Go release.
+    pull_struct: str
+    #: Text of 10084 for a pull consumer without explicit acks on a work queue.
+    workqueue_ack_text: str
+    #: Nats-Expected-Last-Subject-Sequence-Subject is honoured, and refused alone.
+    expected_subject: bool
+    expected_subject_alone_refused: bool
+    #: A bad roll-up value is answered with 10111, else met with silence.
+    rollup_answered: bool
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """The first two numbers of the version, for tables that say since when something exists."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+
+_V2_9: Final = Profile(
+    version="2.9.10",
+    go="go1.19.8",
+    git_commit="",
+    api_level=0,
+    level_in_info=False,
+    xkey=False,
+    connect_info=False,
+    subject_in_503=False,
+    silent_unknown_pull=True,
+    partial_no_wait_404=False,
+    batch_completed=False,
+    silent_full_with_heartbeat=False,
+    sweeps_at_once=True,
+    strips_status_line=False,
+    term_reason=False,
+    answers_ack_none=True,
+    answers_undelivered=True,
+    serves_as_lame_duck=True,
+    strict_json=False,
+    verbose_json_errors=False,
+    offset_in_json_errors=False,
+    consumer_action=False,
+    multiple_filters=False,
+    filter_within_stream=True,
+    required_api_level=False,
+    pause=False,
+    ack_v2=False,
+    two_blanks=True,
+    blank_in_pub_ack=True,
+    timestamps=False,
+    asset_metadata=False,
+    names_consumers=False,
+    reserved_in_account=False,
+    deletion_reason="",
+    default_max_consumers=-1,
+    pull_struct="Go struct field JSApiConsumerGetNextRequest.",
+    workqueue_ack_text="consumer in pull mode requires ack policy",
+    expected_subject=False,
+    expected_subject_alone_refused=False,
+    rollup_answered=False,
+)
+
+_V2_10: Final = evolve(
+    _V2_9,
+    version="2.10.26",
+    go="go1.24.0",
+    git_commit="2898698",
+    xkey=True,
+    silent_unknown_pull=False,
+    batch_completed=True,
+    term_reason=True,
+    answers_ack_none=False,
+    answers_undelivered=False,
+    serves_as_lame_duck=False,
+    consumer_action=True,
+    multiple_filters=True,
+    filter_within_stream=False,
+    sweeps_at_once=False,
+    two_blanks=False,
+    timestamps=True,
+    reserved_in_account=True,
+    deletion_reason="Unacknowledged message was deleted",
+)
+
+_V2_11: Final = evolve(
+    _V2_10,
+    version="2.11.11",
+    go="go1.25.4",
+    git_commit="ac1095e",
+    api_level=1,
+    partial_no_wait_404=True,
+    silent_full_with_heartbeat=True,
+    verbose_json_errors=True,
+    pause=True,
+    asset_metadata=True,
+    workqueue_ack_text="consumer in pull mode requires explicit ack policy on workqueue stream",
+    expected_subject=True,
+    rollup_answered=True,
+)
+
+_V2_12: Final = evolve(
+    _V2_11,
+    version="2.12.8",
+    go="go1.25.7",
+    git_commit="c3b0f4a",
+    api_level=3,
+    level_in_info=True,
+    connect_info=True,
+    subject_in_503=True,
+    strips_status_line=True,
+    strict_json=True,
+    required_api_level=True,
+    blank_in_pub_ack=False,
+    names_consumers=True,
+    expected_subject_alone_refused=True,
+)
+
+_V2_14: Final = evolve(
+    _V2_12,
+    version="2.14.0",
+    go="go1.26.2",
+    git_commit="0cbd01c",
+    api_level=4,
+    offset_in_json_errors=True,
+    ack_v2=True,
+)
+
+_V2_15: Final = evolve(
+    _V2_14,
+    version="2.15.1",
+    go="go1.27.2",
+    git_commit="b2fd3ef",
+    api_level=5,
+    default_max_consumers=1000,
+    pull_struct="Go struct field .",
+)
+
+#: The versions that are modelled, by their first two numbers.
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {
+        "2.9": _V2_9,
+        "2.10": _V2_10,
+        "2.11": _V2_11,
+        "2.12": _V2_12,
+        "2.14": _V2_14,
+        "2.15": _V2_15,
+    }
+)
+
+
+def profile_of(version: str) -> Profile:
+    """The profile of a server version such as ``2.15.1``; its last number does not matter.
+
+    Raises:
+        InvalidConfig: the version is not one of those that are modelled.
+    """
+    found = PROFILES.get(".".join(version.split(".")[:2]))
+    if found is None:
+        raise InvalidConfig(f"expected a server version among {', '.join(PROFILES)}, seen {shorten(version)}")
+    return found if version.count(".") < 2 else evolve(found, version=version)

@@ -1,0 +1,258 @@
+"""Pull requests and the queue in which they wait.
+
+A pull is a promise of the server: so many messages, or bytes, until a moment. `parse_pull` reads the request the way the
+server does (leniently: nats-server ``nextReqFromMsg``). :class:`Waiting` is the round-robin queue: each message goes to
+the pull at its head, which then steps to the end (ADR-13, nats-server ``nextWaiting`` and ``processWaiting``).
+
+A pull whose inbox nobody listens on is not noticed when the listener goes, but when somebody looks: at the next
+message, timer, request or info. Until then it keeps its place, and a new listener on the same inbox revives it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from jsproto.testing.simserver.documents import Table, integer, is_list, is_table, read, table
+from jsproto.testing.simserver.gotime import SECOND
+from jsproto.testing.simserver.profile import Profile
+
+#: ``(name, what Go calls its type)`` of the request's members that are numbers; booleans and text follow.
+_NUMBERS: Final[Mapping[str, str]] = {
+    "batch": "int",
+    "max_bytes": "int",
+    "expires": "time.Duration",
+    "idle_heartbeat": "time.Duration",
+    "min_pending": "int64",
+    "min_ack_pending": "int64",
+    "priority": "int",
+}
+_TEXTS: Final = frozenset({"group", "id"})
+
+
+class BadPullError(Exception):
+    """The request cannot be understood; its text follows ``400 Bad Request - ``."""
+
+
+class Pull:
+    """One waiting request. Moments are nanoseconds; 0 means never."""
+
+    __slots__ = (
+        "batch",
+        "delivered",
+        "expires_at",
+        "heartbeat",
+        "heartbeat_at",
+        "max_bytes",
+        "no_wait",
+        "reply",
+    )
+
+    def __init__(self, reply: str) -> None:
+        self.reply = reply
+        self.batch = 1
+        self.max_bytes = 0
+        self.expires_at = 0
+        self.no_wait = False
+        self.heartbeat = 0
+        self.heartbeat_at = 0
+        self.delivered = 0
+
+    @property
+    def pending(self) -> bytes:
+        """The two headers that say what this pull still had coming."""
+        return b"Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n" % (self.batch, self.max_bytes)
+
+
+def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> Pull:
+    """Read a request: empty, a bare number, JSON, or any other text (which counts as one message).
+
+    Raises:
+        BadPullError: the JSON does not parse, has a wrong type, or asks for a heartbeat above half its expiry.
+    """
+    pull = Pull(reply)
+    text = body.strip()
+    if text.startswith(b"{"):
+        _fill(pull, _members(text, profile), now)
+    elif text:
+        digits = text[1:] if text[:1] in {b"-", b"+"} else text
+        if digits.isdigit() and len(digits) < 19:
+            pull.batch = int(text)
+    return pull
+
+
+def _fill(pull: Pull, members: Mapping[str, object], now: int) -> None:
+    pull.batch = integer(members, "batch")
+    pull.max_bytes = integer(members, "max_bytes")
+    pull.no_wait = members.get("no_wait") is True
+    expires = integer(members, "expires")
+    heartbeat = integer(members, "idle_heartbeat")
+    if expires:
+        pull.expires_at = now + expires
+    if heartbeat > 0:
+        if 2 * heartbeat > expires:
+            raise BadPullError("heartbeat value too large")
+        pull.heartbeat, pull.heartbeat_at = heartbeat, now + heartbeat
+
+
+def _members(text: bytes, profile: Profile) -> Table:
+    """The members of the request, with Go's words for what is wrong with them."""
+    try:
+        members = read(text)
+    except ValueError as error:
+        raise BadPullError(_go_syntax_error(error)) from error
+    known = table(members)
+    for name, value in known.items():
+        expected = _NUMBERS.get(name) or ("string" if name in _TEXTS else "bool" if name == "no_wait" else "")
+        if not expected or value is None or _fits(value, expected):
+            continue
+        raise BadPullError(
+            f"json: cannot unmarshal {_go_value(value)} into {profile.pull_struct}{name} of type {expected}"
+        )
+    return known
+
+
+def _fits(value: object, expected: str) -> bool:
+    if expected == "string":
+        return isinstance(value, str)
+    if expected == "bool":
+        return isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _go_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, float):
+        return f"number {value!r}"
+    if isinstance(value, str):
+        return "string"
+    return "array" if is_list(value) else "object" if is_table(value) else "number"
+
+
+def _go_syntax_error(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc.rstrip()):
+        return f"invalid character {error.doc[error.pos]!r} looking for beginning of value"
+    return "unexpected end of JSON input"
+
+
+class Waiting:
+    """The pulls of one consumer, in the order in which they are served."""
+
+    __slots__ = ("_full_at", "_interested", "_profile", "_pulls", "last")
+
+    def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
+        self._pulls: deque[Pull] = deque()
+        self._full_at = limit
+        self._profile = profile
+        self._interested = interested
+        #: When somebody looked last, or something was delivered: what inactivity is measured from.
+        self.last = now
+
+    def __len__(self) -> int:
+        return len(self._pulls)
+
+    def __bool__(self) -> bool:
+        return bool(self._pulls)
+
+    def resize(self, limit: int) -> None:
+        """A new ``max_waiting``."""
+        self._full_at = limit
+
+    @property
+    def full(self) -> bool:
+        """``max_waiting`` pulls are waiting."""
+        return len(self._pulls) >= self._full_at
+
+    @property
+    def asked(self) -> int:
+        """Messages that all waiting pulls together still want."""
+        return sum(pull.batch for pull in self._pulls)
+
+    def add(self, pull: Pull) -> None:
+        """To the end of the queue."""
+        self._pulls.append(pull)
+
+    def stale(self, now: int) -> bool:
+        """Whether a full queue may be swept now: at most once a second."""
+        return now - self.last > SECOND
+
+    def serve(self, size: int, now: int, say: Callable[[str, bytes], None]) -> Pull | None:
+        """The pull that gets a message of ``size`` bytes, charged for it; ``None`` if nobody is left.
+
+        Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here.
+        """
+        pulls = self._pulls
+        while pulls:
+            pull = pulls[0]
+            if pull.max_bytes > 0:
+                if size > pull.max_bytes:
+                    say(
+                        pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n"
+                    )
+                    pulls.popleft()
+                    continue
+                pull.max_bytes -= size
+                if pull.max_bytes == 0:
+                    pull.batch = 1
+            if pull.expires_at and now >= pull.expires_at:
+                say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
+                pulls.popleft()
+                continue
+            if not self._interested(pull.reply):
+                pulls.popleft()
+                continue
+            pulls.popleft()
+            pull.batch -= 1
+            pull.delivered += 1
+            if pull.batch > 0:
+                pulls.append(pull)
+                if pull.heartbeat:
+                    pull.heartbeat_at = now + pull.heartbeat
+            return pull
+        return None
+
+    def sweep(
+        self, now: int, say: Callable[[str, bytes], None], beat: Callable[[str], None], *, at_end: bool
+    ) -> int:
+        """Look at every pull: end what is over, drop what nobody listens to, send due heartbeats. Answers how many went.
+
+        ``at_end``: the consumer has nothing more to give, which ends no_wait pulls that were given something.
+        """
+        self.last = now
+        before, kept = len(self._pulls), deque[Pull]()
+        for pull in self._pulls:
+            expired = pull.expires_at != 0 and now >= pull.expires_at
+            served = at_end and pull.no_wait and pull.delivered > 0
+            if expired or served:
+                if served and not expired and self._profile.partial_no_wait_404:
+                    say(pull.reply, b"NATS/1.0 404 No Messages\r\n\r\n")
+                else:
+                    say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
+                continue
+            if not self._interested(pull.reply):
+                continue
+            if pull.heartbeat and now >= pull.heartbeat_at:
+                beat(pull.reply)
+                pull.heartbeat_at = now + pull.heartbeat
+            kept.append(pull)
+        self._pulls = kept
+        return before - len(kept)
+
+    def take_all(self) -> list[Pull]:
+        """Empty the queue and answer what was in it."""
+        pulls = list(self._pulls)
+        self._pulls.clear()
+        return pulls
+
+    def newest_by_reply(self) -> dict[str, Pull]:
+        """The youngest pull of each reply subject, in the order of the subjects' first use."""
+        return {pull.reply: pull for pull in self._pulls}
+
+    def deadline(self) -> int | None:
+        """The next moment at which a pull expires or wants its heartbeat."""
+        moments = [pull.expires_at for pull in self._pulls if pull.expires_at]
+        moments.extend(pull.heartbeat_at for pull in self._pulls if pull.heartbeat)
+        return min(moments, default=None)

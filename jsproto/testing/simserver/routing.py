@@ -1,0 +1,153 @@
+"""From a publish to the subscriptions that want it.
+
+The router holds the interest of all connections and moves messages to them: what clients publish, what JetStream
+delivers (with the stored subject, to whoever listens on an inbox), and what the server says itself. Of each queue group
+one member is chosen by the model's own generator, so the same seed makes the same choices.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, Protocol
+
+from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.gotime import rfc3339
+from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.subjects import Interest
+
+_BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BASE32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+
+class Lottery:
+    """A linear congruential generator (Knuth's MMIX constants): the model's only source of choice."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = (seed * 2_862_933_555_777_941_757 + 3_037_000_493) % 2**64
+
+    def below(self, limit: int) -> int:
+        """A number from 0 to ``limit`` - 1."""
+        self._state = (self._state * 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407) % 2**64
+        return (self._state >> 33) % limit
+
+    def name(self, length: int) -> str:
+        """Letters and digits, as in ids and names of ephemeral consumers."""
+        return "".join(_BASE62[self.below(62)] for _ in range(length))
+
+    def key(self, prefix: str) -> str:
+        """56 characters that look like an nkey, beginning with ``prefix``."""
+        return prefix + "".join(_BASE32[self.below(32)] for _ in range(56 - len(prefix)))
+
+
+class Receiver(Protocol):
+    """The connection that a subscription belongs to."""
+
+    #: It wants its own messages back.
+    echo: bool
+
+    def deliver(
+        self,
+        sub: Subscription,
+        subject: str,
+        reply: str,
+        block: bytes | None,
+        payload: bytes,
+        *,
+        two_blanks: bool,
+    ) -> None:
+        """Write one message for ``sub``."""
+
+
+class Subscription:
+    """Interest of one connection. ``limit`` counts messages from the beginning; 0 is no limit."""
+
+    __slots__ = ("delivered", "limit", "queue", "receiver", "sid", "subject")
+
+    def __init__(self, receiver: Receiver, sid: str, subject: str, queue: str) -> None:
+        self.receiver = receiver
+        self.sid = sid
+        self.subject = subject
+        self.queue = queue
+        self.limit = 0
+        self.delivered = 0
+
+
+class Router:
+    """All interest of the server, and the ways to reach it."""
+
+    __slots__ = ("_lottery", "_profile", "interest")
+
+    def __init__(self, profile: Profile, lottery: Lottery) -> None:
+        self.interest: Interest[Subscription] = Interest()
+        self._profile = profile
+        self._lottery = lottery
+
+    def interested(self, inbox: str) -> bool:
+        """Whether anybody listens on ``inbox``."""
+        return self.interest.wants(inbox)
+
+    def publish(
+        self, origin: Receiver | None, subject: str, reply: str, block: bytes | None, payload: bytes
+    ) -> bool:
+        """A client's message to all who want it; answers whether anybody did."""
+        return self._send(origin, subject, subject, reply, block, payload, two_blanks=False)
+
+    def deliver(self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes) -> None:
+        """A stored message, under its own subject, to whoever listens on ``inbox``."""
+        self._send(None, inbox, subject, reply, block, payload, two_blanks=False)
+
+    def say(self, inbox: str, block: bytes | None, payload: bytes = b"") -> None:
+        """A status, an acknowledgement or the like: before 2.10 the server frames it with an empty reply."""
+        self._send(None, inbox, inbox, "", block, payload, two_blanks=self._profile.two_blanks)
+
+    def answer(self, inbox: str, body: str) -> None:
+        """An answer of the API."""
+        self._send(None, inbox, inbox, "", None, body.encode(), two_blanks=False)
+
+    def advise(self, subject: str, kind: str, members: Table, now: int) -> None:
+        """An advisory or a metric."""
+        if not self.interest.wants(subject):
+            return
+        table: Table = {"type": kind, "id": self._lottery.name(22), "timestamp": rfc3339(now), **members}
+        self.say(subject, None, json.dumps(table, separators=(",", ":")).encode())
+
+    def _send(  # noqa: PLR0917  # the parts of a message, from hand to hand
+        self,
+        origin: Receiver | None,
+        to: str,
+        subject: str,
+        reply: str,
+        block: bytes | None,
+        payload: bytes,
+        *,
+        two_blanks: bool,
+    ) -> bool:
+        plain, groups = self.interest.match(to)
+        reached = False
+        for sub in plain:
+            reached |= self._give(origin, sub, subject, reply, block, payload, two_blanks=two_blanks)
+        for members in groups:
+            able = [sub for sub in members if sub.receiver is not origin or sub.receiver.echo]
+            if able:
+                chosen = able[self._lottery.below(len(able))]
+                reached |= self._give(None, chosen, subject, reply, block, payload, two_blanks=two_blanks)
+        return reached
+
+    def _give(  # noqa: PLR0917  # the parts of a message, from hand to hand
+        self,
+        origin: Receiver | None,
+        sub: Subscription,
+        subject: str,
+        reply: str,
+        block: bytes | None,
+        payload: bytes,
+        *,
+        two_blanks: bool,
+    ) -> bool:
+        if origin is not None and sub.receiver is origin and not origin.echo:
+            return False
+        sub.delivered += 1
+        sub.receiver.deliver(sub, subject, reply, block, payload, two_blanks=two_blanks)
+        return True

@@ -1,0 +1,361 @@
+"""The model server: the root that owns the time, the connections and JetStream.
+
+Bytes and ticks in, bytes out; nothing happens by itself. Every input first lets the server live through its own
+deadlines up to that moment, one after the other and each at its own time, so it makes no difference how often or how
+late it is ticked. The same inputs give the same bytes; ids come from ``seed``.
+
+What is stored survives :meth:`SimServer.kill` and :meth:`SimServer.start` as a file store with its last write on disk
+would keep it: file streams with their duplicates' memory, their consumers with what is delivered and acknowledged;
+memory streams and memory consumers are gone, and so is every waiting pull and every connection.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from jsproto.errors import LocalProtocolError, shorten
+from jsproto.testing.simserver.api import Api
+from jsproto.testing.simserver.documents import Table, read, table
+from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, to_nanos, to_seconds
+from jsproto.testing.simserver.jetstream import API_PREFIX, JetStream
+from jsproto.testing.simserver.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
+from jsproto.testing.simserver.profile import profile_of
+from jsproto.testing.simserver.routing import Lottery, Router, Subscription
+from jsproto.testing.simserver.session import Auth, Permissions, Session
+
+#: Between the last word of a graceful stop and the end of the streams.
+_STOP_DELAY: Final = 50 * MILLISECOND
+_PORT: Final = 4222
+
+
+class SimServer:
+    """A nats-server with JetStream, as a pure state machine.
+
+    Args:
+        version: which server to be, ``2.9`` to ``2.15``.
+        seed: source of every id and choice.
+        now: virtual seconds at the start.
+        name: ``server_name``.
+        auth: who may come in; ``None``: everybody.
+        permissions: what clients may do.
+        jetstream: ``False``: a server without JetStream.
+        domain: JetStream domain.
+        ack_v2: acknowledgement subjects of 11 tokens (feature flag ``js_ack_fc_v2``, 2.14 and later).
+        max_payload: largest header block plus payload, announced and enforced.
+        max_connections: further clients are refused; 0: no limit.
+        max_subs: subscriptions per client; 0: no limit.
+        ping_interval: seconds between the server's PINGs.
+        ping_max: unanswered PINGs before the server hangs up.
+        connect_urls: gossip in INFO.
+
+    Raises:
+        InvalidConfig: the version is not modelled.
+    """
+
+    def __init__(
+        self,
+        *,
+        version: str = "2.15.1",
+        seed: int = 0,
+        now: float = 0.0,
+        name: str = "sim",
+        auth: Auth | None = None,
+        permissions: Permissions | None = None,
+        jetstream: bool = True,
+        domain: str = "",
+        ack_v2: bool = False,
+        max_payload: int = MAX_PAYLOAD,
+        max_connections: int = 0,
+        max_subs: int = 0,
+        ping_interval: float = 120.0,
+        ping_max: int = 2,
+        connect_urls: tuple[str, ...] = (),
+    ) -> None:
+        self.profile = profile_of(version)
+        self.name = name
+        self.auth = auth
+        self.permissions = permissions if permissions is not None else Permissions()
+        self.max_payload = max_payload
+        self.max_subs = max_subs
+        self.ping_interval = round(ping_interval * SECOND)
+        self.ping_max = ping_max
+        self.connect_urls = connect_urls
+        self._max_connections = max_connections
+        self._now = to_nanos(now)
+        self._lottery = Lottery(seed)
+        self._server_id = self._lottery.key("N")
+        self._xkey = self._lottery.key("X")
+        self._router = Router(self.profile, self._lottery)
+        self._jetstream = JetStream(self.profile, self._router, self._lottery, domain=domain, v2=ack_v2)
+        self._api = Api(self._jetstream, name)
+        self._has_jetstream = jetstream
+        self._sessions: dict[int, Session] = {}
+        self._live: dict[int, Session] = {}
+        self._next_cid = 1
+        self._up = True
+        self._lame_duck = False
+        #: When the streams end: of all at once, or one after the other.
+        self._halt_at: int | None = None
+
+    # ------------------------------------------------------------------------------------------------ inputs
+
+    def connect(self, now: float) -> int:
+        """A client has connected; answers its number. A server that is down refuses: the connection is closed at once."""
+        at = self._live_until(now)
+        cid = self._next_cid
+        self._next_cid += 1
+        reader = CommandReader(max_payload=self.max_payload, max_control_line=MAX_CONTROL_LINE)
+        session = Session(cid, self, reader, at)
+        self._sessions[cid] = session
+        if not self._up or self._lame_duck:
+            session.data_to_send()
+            session.gone()
+        elif 0 < self._max_connections <= len(self._live):
+            session.fail("maximum connections exceeded")
+        else:
+            self._live[cid] = session
+        return cid
+
+    def receive_data(self, cid: int, data: bytes, now: float) -> None:
+        """Bytes of a client have arrived."""
+        at = self._live_until(now)
+        session = self._session(cid)
+        session.received(data, at)
+        if session.closed:
+            self._live.pop(cid, None)
+
+    def disconnect(self, cid: int, now: float) -> None:
+        """The client has gone, or its link was cut. Its pulls stay: nobody tells the consumers."""
+        self._live_until(now)
+        self._session(cid).gone()
+        self._live.pop(cid, None)
+
+    def handle_tick(self, now: float) -> None:
+        """Time has passed. Early and spurious calls are harmless."""
+        self._live_until(now)
+
+    # ------------------------------------------------------------------------------------------------ outputs
+
+    def data_to_send(self, cid: int) -> bytes:
+        """What the server has written to this client since the last call."""
+        return self._session(cid).data_to_send()
+
+    def closed(self, cid: int) -> bool:
+        """Whether this connection is over. What was written before the end can still be collected."""
+        return self._session(cid).closed
+
+    def close_reason(self, cid: int) -> str:
+        """The -ERR text with which the server hung up, ``""`` if it did so silently or not at all."""
+        return self._session(cid).reason
+
+    def next_deadline(self) -> float | None:
+        """The next moment at which `handle_tick` has something to do."""
+        at = self._due()
+        return to_seconds(at) if at is not None else None
+
+    @property
+    def connections(self) -> tuple[int, ...]:
+        """The clients that are connected."""
+        return tuple(self._live)
+
+    @property
+    def not_modelled(self) -> tuple[str, ...]:
+        """What was asked for and is beyond the model; each was refused with code 501."""
+        return tuple(self._jetstream.not_modelled)
+
+    # ------------------------------------------------------------------------------------------------ from the side
+
+    def request(self, subject: str, body: Table | None, now: float) -> Table:
+        """A JSON API request from the side, as another client would make it; ``subject`` without ``$JS.API.``.
+
+        Raises:
+            LocalProtocolError: the server would not have answered.
+        """
+        at = self._live_until(now)
+        payload = b"" if body is None else json.dumps(body).encode()
+        answer = self._api.answer(API_PREFIX + subject, None, payload, at) if self._up else None
+        if answer is None:
+            raise LocalProtocolError(f"expected an API request that is answered, seen {shorten(subject)}")
+        return table(read(answer))
+
+    def publish(self, subject: str, payload: bytes, now: float, *, block: bytes | None = None) -> None:
+        """A message from the side, as another client would publish it, without waiting for an acknowledgement."""
+        at = self._live_until(now)
+        if self._up:
+            self._published(None, PubLine(subject, "", block, payload), at)
+
+    # ------------------------------------------------------------------------------------------------ faults
+
+    def step_down(self, stream: str, consumer: str, now: float) -> None:
+        """The leader of a consumer moves: its waiting pulls end with 409 Leadership Change, one for each inbox.
+
+        Raises:
+            LocalProtocolError: there is no such consumer.
+        """
+        self._live_until(now)
+        found = self._jetstream.consumers.get(stream, {}).get(consumer)
+        if found is None:
+            raise LocalProtocolError(
+                f"expected a consumer of the model, seen {shorten(f'{stream} > {consumer}')}"
+            )
+        found.led_elsewhere()
+        self._jetstream.refresh(self._jetstream.streams[stream])
+
+    def shutdown(self, now: float) -> None:
+        """A graceful stop: waiting pulls hear 409 Server Shutdown, and if there were any, the streams end 50 ms later."""
+        at = self._live_until(now)
+        if self._jetstream.stopped():
+            self._halt_at = at + _STOP_DELAY
+        else:
+            self._halt()
+
+    def lame_duck(self, now: float, *, grace: float = 10.0) -> None:
+        """The server wants to be left: INFO says so, new clients are refused, the streams end after ``grace`` seconds."""
+        at = self._live_until(now)
+        self._lame_duck = True
+        if not self.profile.serves_as_lame_duck:
+            self._jetstream.serving = False
+            for consumers in self._jetstream.consumers.values():
+                for consumer in consumers.values():
+                    consumer.waiting.take_all()
+        for session in self._live.values():
+            session.inform()
+        self._halt_at = at + round(grace * SECOND)
+
+    def kill(self, now: float) -> None:
+        """SIGKILL: every connection ends without a word. `start` brings back what a file store keeps."""
+        self._live_until(now)
+        self._halt()
+
+    def start(self, now: float) -> None:
+        """Start again after `kill`, `shutdown` or a lame duck's end; harmless while the server is up.
+
+        The same store and the same name, a new server id.
+        """
+        at = self._live_until(now)
+        if self._up and self._halt_at is None and not self._lame_duck:
+            return
+        self._halt()
+        self._up, self._lame_duck = True, False
+        self._server_id = self._lottery.key("N")
+        self._jetstream.restarted(at)
+
+    def kill_and_restart(self, now: float) -> None:
+        """`kill` and `start` in the same moment."""
+        self.kill(now)
+        self.start(now)
+
+    # ------------------------------------------------------------------------------------------------ for sessions
+
+    def info(self, session: Session, *, after_connect: bool) -> bytes:
+        """The INFO line for this session (nats-server ``Info``)."""
+        profile = self.profile
+        members: Table = {
+            "server_id": self._server_id,
+            "server_name": self.name,
+            "version": profile.version,
+            "proto": 1,
+        }
+        if profile.git_commit:
+            members["git_commit"] = profile.git_commit
+        members.update({"go": profile.go, "host": "127.0.0.1", "port": _PORT, "headers": True})
+        if self.auth is not None:
+            members["auth_required"] = True
+        members["max_payload"] = self.max_payload
+        if self._has_jetstream:
+            members["jetstream"] = True
+        members.update({"client_id": session.cid, "client_ip": "127.0.0.1"})
+        if self._jetstream.domain:
+            members["domain"] = self._jetstream.domain
+        if self.connect_urls:
+            members["connect_urls"] = list(self.connect_urls)
+        if self._lame_duck:
+            members["ldm"] = True
+        if after_connect:
+            members.update({"connect_info": True, "remote_account": "$G"})
+        if profile.level_in_info:
+            members["api_lvl"] = profile.api_level
+        if profile.xkey:
+            members["xkey"] = self._xkey
+        return b"INFO " + json.dumps(members, separators=(",", ":")).encode() + b" \r\n"
+
+    def jitter(self, spread: int) -> int:
+        """A number below ``spread``."""
+        return self._lottery.below(spread)
+
+    def subscribed(self, sub: Subscription) -> None:
+        """New interest."""
+        self._router.interest.add(sub)
+
+    def unsubscribed(self, sub: Subscription) -> None:
+        """Interest has ended."""
+        self._router.interest.remove(sub)
+
+    def published(self, session: Session, command: PubLine, now: int) -> None:
+        """A message that passed the session's checks."""
+        self._published(session, command, now)
+
+    def _published(self, session: Session | None, command: PubLine, now: int) -> None:
+        subject, reply, block, payload = command
+        reached = self._router.publish(session, subject, reply, block, payload)
+        if self._has_jetstream:
+            subject = self._local(subject)
+            reached |= self._jetstream.accept(subject, reply, block, payload, now)
+            if reply and subject.startswith(API_PREFIX):
+                answer = self._api.answer(subject, block, payload, now)
+                if answer is not None:
+                    self._router.answer(reply, answer)
+        if not reached and session is not None:
+            session.no_responder(command.subject, reply)
+
+    def _local(self, subject: str) -> str:
+        """``$JS.<domain>.API.`` is the API of this server if the domain is its own."""
+        domain = self._jetstream.domain
+        prefix = f"$JS.{domain}.API."
+        return API_PREFIX + subject[len(prefix) :] if domain and subject.startswith(prefix) else subject
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def _live_until(self, now: float) -> int:
+        """Live through every deadline up to ``now``; time never runs backwards."""
+        until = max(self._now, to_nanos(now))
+        while (at := self._due()) is not None and at <= until:
+            self._now = max(self._now, at)
+            self._tick(self._now)
+        self._now = until
+        return until
+
+    def _due(self) -> int | None:
+        moments = [session.deadline() for session in self._live.values()]
+        moments.append(self._halt_at)
+        if self._up:
+            moments.append(self._jetstream.deadline())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _tick(self, now: int) -> None:
+        if self._halt_at is not None and self._halt_at <= now:
+            self._halt()
+            return
+        self._jetstream.ticked(now)
+        for cid, session in list(self._live.items()):
+            due = session.deadline()
+            if due is not None and due <= now:
+                session.ticked(now)
+            if session.closed:
+                self._live.pop(cid, None)
+
+    def _halt(self) -> None:
+        self._up = False
+        self._halt_at = None
+        for session in self._live.values():
+            session.gone()
+        self._live.clear()
+
+    def _session(self, cid: int) -> Session:
+        session = self._sessions.get(cid)
+        if session is None:
+            raise LocalProtocolError(
+                f"expected a connection of the model (1 to {self._next_cid - 1}), seen {cid!r}"
+            )
+        return session

@@ -1,0 +1,140 @@
+"""Who wants what: subjects, wildcards, and the table of interest.
+
+Patterns are compared token by token: ``*`` stands for one token, ``>`` for one or more at the end. :class:`Interest`
+keeps literal subscriptions in a table and wildcard ones in a list, and remembers its answers until a subscription comes
+or goes, since the same few subjects are asked for again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Generic, Protocol, TypeVar
+
+_REMEMBERED: Final = 4096
+
+
+def is_literal(subject: str) -> bool:
+    """No token of the subject is a wildcard."""
+    return not ({"*", ">"} & set(subject.split("."))) if "*" in subject or ">" in subject else True
+
+
+def is_valid(subject: str) -> bool:
+    """No empty token, nothing after ``>``, no blank: what the server takes in a SUB or a stream."""
+    tokens = subject.split(".")
+    return all(tokens) and ">" not in tokens[:-1] and not any(blank in subject for blank in " \t\r\n\f")
+
+
+def matches(pattern: str, subject: str) -> bool:
+    """Whether the literal ``subject`` falls under ``pattern``."""
+    return pattern == subject or matches_tokens(pattern.split("."), subject.split("."))
+
+
+def matches_tokens(pattern: list[str], subject: list[str]) -> bool:
+    """`matches` over split subjects."""
+    if pattern[-1] == ">":
+        if len(subject) < len(pattern):
+            return False
+        pattern, subject = pattern[:-1], subject[: len(pattern) - 1]
+    elif len(subject) != len(pattern):
+        return False
+    return all(want in {have, "*"} for want, have in zip(pattern, subject, strict=True))
+
+
+def covers(wide: str, narrow: str) -> bool:
+    """Whether every subject that falls under ``narrow`` falls under ``wide``."""
+    wides, narrows = wide.split("."), narrow.split(".")
+    for at, want in enumerate(wides):
+        if want == ">":
+            return len(narrows) > at
+        if at >= len(narrows) or narrows[at] == ">" or want not in {narrows[at], "*"}:
+            return False
+    return len(wides) == len(narrows)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some subject falls under both."""
+    ones, others = one.split("."), other.split(".")
+    for left, right in zip(ones, others, strict=False):
+        if left == ">" or right == ">":
+            return True
+        if left not in {right, "*"} and right != "*":
+            return False
+    return len(ones) == len(others)
+
+
+class Subscribed(Protocol):
+    """What the table needs to know of a subscription."""
+
+    @property
+    def subject(self) -> str:
+        """The pattern."""
+        ...
+
+    @property
+    def queue(self) -> str:
+        """The queue group, ``""`` if none."""
+        ...
+
+
+SubT = TypeVar("SubT", bound=Subscribed)
+
+
+class Interest(Generic[SubT]):
+    """Subscriptions by what they match."""
+
+    __slots__ = ("_literal", "_memory", "_wild")
+
+    def __init__(self) -> None:
+        self._literal: dict[str, list[SubT]] = {}
+        self._wild: list[tuple[list[str], SubT]] = []
+        self._memory: dict[str, tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]] = {}
+
+    def add(self, sub: SubT) -> None:
+        """Let ``sub`` take part."""
+        if is_literal(sub.subject):
+            self._literal.setdefault(sub.subject, []).append(sub)
+        else:
+            self._wild.append((sub.subject.split("."), sub))
+        self._memory.clear()
+
+    def remove(self, sub: SubT) -> None:
+        """Take ``sub`` out; harmless if it is not there."""
+        self._memory.clear()
+        same = self._literal.get(sub.subject)
+        if same is not None and sub in same:
+            same.remove(sub)
+            if not same:
+                del self._literal[sub.subject]
+            return
+        self._wild = [entry for entry in self._wild if entry[1] is not sub]
+
+    def match(self, subject: str) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
+        """The plain subscriptions and the queue groups (each with all its members) that want ``subject``."""
+        known = self._memory.get(subject)
+        if known is not None:
+            return known
+        found = list(self._literal.get(subject, ()))
+        if self._wild:
+            tokens = subject.split(".")
+            found.extend(sub for pattern, sub in self._wild if matches_tokens(pattern, tokens))
+        answer = _grouped(found)
+        if len(self._memory) >= _REMEMBERED:
+            self._memory.clear()
+        self._memory[subject] = answer
+        return answer
+
+    def wants(self, subject: str) -> bool:
+        """Whether anybody wants ``subject``."""
+        plain, groups = self.match(subject)
+        return bool(plain or groups)
+
+
+def _grouped(found: Iterable[SubT]) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
+    plain: list[SubT] = []
+    groups: dict[str, list[SubT]] = {}
+    for sub in found:
+        if sub.queue:
+            groups.setdefault(sub.queue, []).append(sub)
+        else:
+            plain.append(sub)
+    return tuple(plain), tuple(tuple(members) for members in groups.values())
