@@ -353,6 +353,9 @@ class PublishWindow(Conversation[PublishResult]):
         while parked and parked[0][0] <= now:
             message = parked.popleft()[1]
             number, deadline, attempt, size, subject, payload, headers = message
+            if deadline <= now:  # the tick came late
+                self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
+                continue
             token = self.port.token()
             self.port.publish(Publish(subject, payload, token, headers))
             self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))

@@ -1,0 +1,868 @@
+"""The publish window: alone on a bare port, by case, by property, and against a small truth."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from jsproto.core.conversation import Port, Wish
+from jsproto.errors import (
+    ConnectionClosed,
+    ConversationClosed,
+    Disconnected,
+    InvalidConfig,
+    InvalidSubject,
+    LocalProtocolError,
+    NoResponders,
+    PayloadTooLarge,
+    PermissionViolation,
+    RequestTimeout,
+    StatusError,
+)
+from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.puback import PubAck, pub_ack
+from jsproto.jetstream.window import _USUAL, Outcome, PublishResult, PublishWindow, WindowNotice
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Publish, Sub, Unsub
+from jsproto.wire.headers import Headers
+
+ACK = b'{"stream":"S","seq":1}'
+NOBODY = b"NATS/1.0 503\r\n\r\n"
+
+
+def opened(port=None, **options):
+    window = PublishWindow(**options)
+    window.port = port or Port()
+    window.opened(0.0)
+    window.port.commands.clear()
+    return window
+
+
+def publishes(window):
+    """The publishes stated since the last look."""
+    stated = [each for each in window.port.commands if isinstance(each, Publish)]
+    window.port.commands.clear()
+    return stated
+
+
+def put(window, *subjects, now=0.0):
+    for subject in subjects:
+        assert window.offered((subject, b"x"), now) is True
+    return [each.reply for each in publishes(window)]
+
+
+def answer(window, *replies, body=ACK, block=None, now=0.1):
+    window.delivered([(window.port.sid, reply, "", block, body) for reply in replies], now)
+
+
+def results(window, now=1.0):
+    taken = []
+    while (result := window.take(now)) is not NEED_DATA and result is not ENDED:
+        taken.append(result)
+    return taken
+
+
+def outcomes(window):
+    return [(each.number, each.outcome.name) for each in results(window)]
+
+
+def lose(window, now=0.5):
+    """What the connection does when the link is lost."""
+    window.port.up = False
+    window.link_down(Disconnected("gone"), now)
+
+
+def regain(window, now=1.0):
+    window.port.up = True
+    window.port.renew()
+    window.port.commands.clear()
+    window.link_up(now)
+
+
+# ------------------------------------------------------------------------------------------------ publishing
+
+
+def test_it_listens_before_it_publishes():
+    window = PublishWindow()
+    window.port = Port()
+    window.opened(0.0)
+    window.offered(("orders.new", b"1"), 0.0)
+    interest, publish = window.port.commands
+
+    assert interest == Sub("_INBOX.P.1.1.*", window.port.sid)
+    assert publish == Publish("orders.new", b"1", "_INBOX.P.1.1.1")
+
+
+def test_a_message_may_be_a_publish_or_a_tuple():
+    window = opened()
+    headers = Headers({"Nats-Msg-Id": "1"})
+    for item in (Publish("a", b"1", "", headers), ("a", b"1", headers), ("a", b"1"), Publish("a", b"1")):
+        assert window.offered(item, 0.0)
+
+    assert [(each.subject, each.payload, each.headers) for each in publishes(window)] == [
+        ("a", b"1", headers),
+        ("a", b"1", headers),
+        ("a", b"1", None),
+        ("a", b"1", None),
+    ]
+    assert window.taken == window.pending == 4
+    assert window.pending_bytes == 2 * (2 + len(headers.encode())) + 2 * 2
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        None,
+        b"x",
+        "subject",
+        ("a",),
+        ("a", "text"),
+        (b"a", b"x"),
+        ("a", b"x", {"A": "b"}),
+        ("a", b"x", None, None),
+        Publish("a", b"x", "_INBOX.own"),
+    ],
+)
+def test_what_is_no_message_is_refused_and_changes_nothing(item):
+    window = opened()
+    with pytest.raises(LocalProtocolError, match="expected a"):
+        window.offered(item, 0.0)
+
+    assert (window.taken, window.pending, window.port.commands) == (0, 0, [])
+
+
+@pytest.mark.parametrize("subject", ["", "a b", "a..b", "a.*", "a\r\nPUB x 0"])
+def test_a_subject_that_cant_be_published_to_is_refused_and_changes_nothing(subject):
+    window = opened()
+    with pytest.raises(InvalidSubject):
+        window.offered((subject, b"x"), 0.0)
+
+    assert (window.taken, window.pending, window.port.commands) == (0, 0, [])
+
+
+def test_a_full_window_takes_nothing_until_an_answer_comes():
+    window = opened(max_pending=2)
+    first, _ = put(window, "a", "b")
+    assert window.offered(("c", b""), 0.0) is False
+    assert window.room is False
+    answer(window, first)
+
+    assert window.room is True
+    assert window.offered(("c", b""), 0.0) is True
+
+
+def test_room_is_judged_by_the_message_that_was_refused():
+    window = opened(max_bytes=10)
+    (token,) = put(window, "a")
+    assert window.room is True
+    assert window.offered(("a", b"123456789"), 0.0) is False
+    assert window.room is False
+    answer(window, token)
+
+    assert window.room is True
+    assert window.offered(("a", b"123456789"), 0.0) is True
+
+
+def test_without_a_link_nothing_is_taken():
+    window = opened()
+    lose(window)
+
+    assert window.offered(("a", b""), 0.0) is False
+    assert window.room is False
+    regain(window)
+    assert window.room is True
+
+
+def test_a_window_opened_without_a_link_publishes_once_there_is_one():
+    window = opened(Port(up=False))
+    regain(window)
+
+    assert put(window, "a") == ["_INBOX.P.1.2.1"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_pending": 0},
+        {"max_bytes": -1},
+        {"ack_timeout": 0.0},
+        {"ack_timeout": float("inf")},
+        {"ack_timeout": float("nan")},
+        {"retries": -1},
+        {"retries": True},
+        {"retry_wait": -0.1},
+        {"retry_wait": float("inf")},
+        {"max_results": 0},
+        {"max_results": 1.5},
+    ],
+)
+def test_options_that_cant_work_are_refused(wrong):
+    with pytest.raises(InvalidConfig, match="expected"):
+        PublishWindow(**wrong)
+
+
+# ------------------------------------------------------------------------------------------------ answers
+
+
+def test_answers_in_any_order_find_their_message_by_the_reply_subject():
+    window = opened()
+    a, b, c = put(window, "a", "b", "c")
+    answer(window, c, a)
+    answer(window, b, body=b'{"stream":"S","seq":7}')
+
+    assert [(each.number, each.subject, each.ack.seq) for each in results(window)] == [
+        (3, "c", 1),
+        (1, "a", 1),
+        (2, "b", 7),
+    ]
+    assert window.counts[Outcome.ACKED] == 3
+    assert window.pending == window.pending_bytes == 0
+
+
+def test_a_result_shows_itself_without_its_payload():
+    window = opened()
+    answer(window, *put(window, "a"))
+    (result,) = results(window)
+
+    assert repr(result) == "PublishResult(1, ACKED, 'a')"
+    assert result.error is None
+    assert result.body == ACK
+
+
+def test_take_all_hands_over_everything_at_hand():
+    window = opened()
+    assert window.take_all(0.0) is NEED_DATA
+    assert window.hungry
+    answer(window, *put(window, "a", "b"))
+    assert window.readable == 2
+
+    assert [each.number for each in window.take_all(0.1)] == [1, 2]
+    assert window.readable == 0
+    window.closed(None, 0.2)
+    assert window.take_all(0.2) is ENDED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"stream":"S","seq":0,"duplicate":true}',
+        b'{"stream":"S","seq":5, "duplicate": true}',
+        b'{"stream":"S","seq":0}',
+        '{"stream":"Ströme","seq":1}'.encode(),
+        b'{"seq":3,"stream":"S"}',
+    ],
+)
+def test_b173_unusual_acknowledgements_are_acknowledgements(body):
+    window = opened()
+    answer(window, *put(window, "a"), body=body)
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.ACKED
+    assert result.ack == pub_ack(body, Asked())
+
+
+def test_b175_an_error_beside_a_success_is_an_error():
+    body = b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 44"},"stream":"S","seq":0}'
+    window = opened()
+    answer(window, *put(window, "a"), body=body)
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.REFUSED
+    assert isinstance(result.error, WrongLastSequence)
+    with pytest.raises(JetStreamError, match="10071"):
+        _ = result.ack
+    assert window.counts[Outcome.ACKED] == 0
+
+
+@pytest.mark.parametrize("body", [b"pong", b'{"stream":""}', b"", b"{}", b"[1]", b"\xff", b"[" * 50_000])
+def test_b187_an_answer_that_is_no_acknowledgement_is_a_failure_with_its_bytes(body):
+    window = opened()
+    answer(window, *put(window, "a"), body=body)
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.REFUSED
+    assert result.body == body
+    assert isinstance(result.error, InvalidPubAck)
+
+
+def test_an_acknowledgement_with_headers_is_one():
+    window = opened()
+    answer(window, *put(window, "a"), block=b"NATS/1.0\r\nA: b\r\n\r\n")
+
+    assert outcomes(window) == [(1, "ACKED")]
+
+
+def test_a_status_with_a_body_is_judged_by_its_body():
+    body = b'{"error":{"code":429,"err_code":10167,"description":"too many requests"},"stream":"S","seq":0}'
+    window = opened()
+    answer(window, *put(window, "a"), body=body, block=b"NATS/1.0 429 Too Many Requests\r\n\r\n")
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.REFUSED
+    assert result.error.err_code == 10167
+
+
+def test_any_other_status_is_a_refusal():
+    window = opened()
+    answer(window, *put(window, "a"), body=b"", block=b"NATS/1.0 429 Too Many Requests\r\n\r\n")
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.REFUSED
+    assert isinstance(result.error, StatusError)
+    assert (result.error.code, result.error.description) == (429, "Too Many Requests")
+
+
+@given(st.from_regex(_USUAL.__self__, fullmatch=True))
+def test_what_looks_usual_is_an_acknowledgement_to_whoever_reads_it(body):
+    assert isinstance(pub_ack(body, Asked()), PubAck)
+
+
+@given(st.text("abcXYZ_-09", min_size=1), st.integers(0, 10**19 - 1), st.sampled_from([",", ", "]))
+def test_what_servers_write_looks_usual(stream, seq, comma):
+    assert _USUAL(f'{{"stream":"{stream}"{comma}"seq":{seq}}}'.encode())
+    assert _USUAL(f'{{"stream":"{stream}"{comma}"seq":{seq}{comma}"domain":"hub"}}'.encode())
+
+
+# ------------------------------------------------------------------------------------------------ retries
+
+
+def test_no_responders_is_tried_again_under_a_token_of_its_own():
+    window = opened(retries=2, retry_wait=0.25)
+    (first,) = put(window, "a")
+    answer(window, first, body=b"", block=NOBODY, now=0.1)
+    assert (window.pending, window.port.commands, window.deadline) == (1, [], 0.35)
+    window.ticked(0.34)
+    assert window.port.commands == []
+    window.ticked(0.35)
+    (again,) = publishes(window)
+
+    assert (again.subject, again.payload) == ("a", b"x")
+    assert again.reply != first
+    answer(window, again.reply)
+    assert outcomes(window) == [(1, "ACKED")]
+
+
+def test_a_repeated_message_has_the_same_headers():
+    window = opened()
+    headers = Headers({"Nats-Msg-Id": "1"})
+    window.offered(("a", b"x", headers), 0.0)
+    (first,) = publishes(window)
+    answer(window, first.reply, body=b"", block=NOBODY)
+    window.ticked(1.0)
+
+    assert publishes(window)[0].headers == headers
+
+
+def test_b179_the_slot_is_freed_once_when_the_last_retry_fails():
+    window = opened(max_pending=1, retries=1, retry_wait=0.25)
+    (first,) = put(window, "a")
+    answer(window, first, body=b"", block=NOBODY, now=0.1)
+    assert window.offered(("b", b""), 0.1) is False
+    window.ticked(0.35)
+    second = publishes(window)[0].reply
+    answer(window, second, body=b"", block=NOBODY, now=0.4)
+    (result,) = results(window)
+
+    assert (result.outcome, window.pending) == (Outcome.NO_RESPONDERS, 0)
+    assert isinstance(result.error, NoResponders)
+    assert result.error.subject == "a"
+    assert "attempt 2" in str(result.error)
+    answer(window, first, second)
+    assert (window.pending, window.readable, window.late) == (0, 0, 2)
+    assert window.room
+
+
+def test_a_retry_that_could_only_come_too_late_is_not_tried():
+    window = opened(ack_timeout=0.3, retry_wait=0.25)
+    answer(window, *put(window, "a"), body=b"", block=NOBODY, now=0.1)
+
+    assert outcomes(window) == [(1, "NO_RESPONDERS")]
+    assert window.deadline is None
+
+
+def test_a_retry_that_a_late_tick_finds_beyond_the_timeout_is_not_tried():
+    window = opened(ack_timeout=1.0, retry_wait=0.25)
+    answer(window, *put(window, "a"), body=b"", block=NOBODY, now=0.1)
+    window.ticked(1.0)
+
+    assert window.port.commands == []
+    assert outcomes(window) == [(1, "NO_RESPONDERS")]
+
+
+def test_all_attempts_share_one_ack_timeout():
+    window = opened(ack_timeout=1.0, retry_wait=0.25)
+    a, b = put(window, "a", "b")
+    answer(window, a, body=b"", block=NOBODY, now=0.5)
+    window.ticked(0.75)
+    assert len(publishes(window)) == 1
+    answer(window, b, now=0.8)
+    window.ticked(0.999)
+    assert outcomes(window) == [(2, "ACKED")]
+    window.ticked(1.0)
+
+    assert outcomes(window) == [(1, "TIMED_OUT")]
+
+
+# ------------------------------------------------------------------------------------------------ time
+
+
+def test_b176_silence_is_an_unknown_outcome_and_nothing_is_sent_again():
+    window = opened(ack_timeout=1.0)
+    put(window, "s.a")
+    assert window.deadline == 1.0
+    window.ticked(0.999)
+    assert window.readable == 0
+    window.ticked(1.0)
+    (result,) = results(window)
+
+    assert result.outcome is Outcome.TIMED_OUT
+    assert isinstance(result.error, RequestTimeout)
+    assert "unknown" in str(result.error)
+    assert window.port.commands == []
+    assert window.deadline is None
+
+
+def test_b184_a_late_answer_changes_nothing():
+    window = opened(ack_timeout=1.0)
+    (token,) = put(window, "a")
+    window.ticked(1.0)
+    results(window)
+    answer(window, token, now=1.1)
+
+    assert (window.readable, window.pending, window.late) == (0, 0, 1)
+    assert sum(window.counts.values()) == window.taken == 1
+
+
+def test_the_deadline_is_the_earlier_of_timeout_and_retry():
+    window = opened(ack_timeout=1.0, retry_wait=0.5)
+    (first,) = put(window, "a")
+    put(window, "b", now=0.2)
+    answer(window, first, body=b"", block=NOBODY, now=0.3)
+    assert window.deadline == 0.8
+    window.ticked(0.8)
+
+    assert window.deadline == 1.0
+
+
+def test_a_retry_may_be_the_later_of_both():
+    window = opened(ack_timeout=1.0, retry_wait=0.9)
+    put(window, "a")
+    (second,) = put(window, "b", now=0.5)
+    answer(window, second, body=b"", block=NOBODY, now=0.55)
+
+    assert window.deadline == 1.0
+
+
+def test_when_only_a_retry_is_left_its_moment_is_the_deadline():
+    window = opened(ack_timeout=10.0)
+    (token,) = put(window, "a")
+    answer(window, token, body=b"", block=NOBODY, now=0.5)
+    window.ticked(0.6)
+
+    assert window.deadline == 0.75
+
+
+# ------------------------------------------------------------------------------------------------ links
+
+
+def test_b178_a_lost_link_ends_every_open_message_once_and_frees_the_window():
+    window = opened(max_pending=2)
+    old = put(window, "a", "b")
+    lose(window)
+    failed = results(window)
+    assert [(each.number, each.outcome.name) for each in failed] == [(1, "DISCONNECTED"), (2, "DISCONNECTED")]
+    assert all(isinstance(each.error, Disconnected) for each in failed)
+    assert window.pending == 0
+    regain(window)
+    (fresh,) = put(window, "c")
+
+    assert fresh not in old
+    answer(window, *old)
+    assert (window.readable, window.pending, window.late) == (0, 1, 2)
+
+
+def test_a_message_that_waits_for_a_retry_is_known_not_to_be_stored_when_the_link_goes():
+    window = opened()
+    answer(window, *put(window, "a"), body=b"", block=NOBODY)
+    lose(window)
+
+    assert outcomes(window) == [(1, "NO_RESPONDERS")]
+    regain(window)
+    window.ticked(9.0)
+    assert window.port.commands == []
+
+
+def test_b181_no_two_messages_ever_share_a_reply():
+    seen = []
+    window = opened(retries=3, retry_wait=0.0)
+    for _ in range(3):
+        tokens = put(window, "a", "a", "a")
+        answer(window, tokens[0], body=b"", block=NOBODY)
+        window.ticked(0.2)
+        seen += [*tokens, *(each.reply for each in publishes(window))]
+        lose(window)
+        regain(window)
+    other = opened(Port(2))
+    seen += put(other, "a")
+
+    assert len(set(seen)) == len(seen) == 13
+
+
+def test_b182_any_inbox_root_works():
+    window = opened(Port(inbox_root="_MY.VERY.LONG_PREFIX.P.abc"))
+    (token,) = put(window, "a")
+    assert token.startswith("_MY.VERY.LONG_PREFIX.P.abc.1.1.")
+    answer(window, token)
+
+    assert outcomes(window) == [(1, "ACKED")]
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+
+def test_a_forbidden_subject_fails_all_its_messages_at_once():
+    window = opened()
+    put(window, "a", "b", "a")
+    window.refused("a", PermissionViolation("no", "a", "publish"), 0.1)
+    failed = results(window)
+
+    assert [(each.number, each.outcome.name) for each in failed] == [(1, "FORBIDDEN"), (3, "FORBIDDEN")]
+    assert isinstance(failed[0].error, PermissionViolation)
+    assert failed[0].error.subject == "a"
+    assert window.pending == 1
+
+
+def test_b185_what_cant_be_sent_fails_alone():
+    window = opened()
+    put(window, "a", "a")
+    window.refused("a", PayloadTooLarge("expected at most 100 bytes"), 0.1)
+    (result,) = results(window)
+
+    assert (result.number, result.outcome) == (2, Outcome.INVALID)
+    assert isinstance(result.error, PayloadTooLarge)
+    assert window.pending == 1
+
+
+def test_a_refusal_that_concerns_somebody_else_changes_nothing():
+    window = opened()
+    put(window, "a")
+    window.refused("b", PermissionViolation("no", "b"), 0.1)
+    window.refused("b", PayloadTooLarge("no"), 0.1)
+
+    assert (window.pending, window.readable) == (1, 0)
+
+
+def test_a_forbidden_inbox_ends_the_window():
+    window = opened()
+    put(window, "a")
+    window.refused(window.port.subject, PermissionViolation("no", "_INBOX"), 0.1)
+
+    assert window.take(0.1).outcome is Outcome.CLOSED
+    with pytest.raises(PermissionViolation):
+        window.take(0.1)
+
+
+# ------------------------------------------------------------------------------------------------ the end
+
+
+@pytest.mark.parametrize("wish", Wish)
+def test_a_drained_window_ends_when_all_have_ended(wish):
+    window = opened()
+    a, b = put(window, "a", "b")
+    window.told(wish, 0.1)
+    assert window.room is False
+    with pytest.raises(ConversationClosed):
+        window.offered(("c", b""), 0.1)
+    answer(window, a)
+    assert not window.ended
+    answer(window, b)
+
+    assert window.ended
+    assert [type(each) for each in window.port.commands] == [Unsub]
+    assert outcomes(window) == [(1, "ACKED"), (2, "ACKED")]
+    assert window.take(0.2) is ENDED
+
+
+def test_an_idle_window_drains_at_once():
+    window = opened()
+    window.told(Wish.DRAIN, 0.0)
+
+    assert window.take(0.0) is ENDED
+
+
+@pytest.mark.parametrize("how", ["timeout", "lost", "forbidden", "nobody"])
+def test_every_kind_of_end_completes_a_drain(how):
+    window = opened(retries=0)
+    (token,) = put(window, "a")
+    window.told(Wish.DRAIN, 0.1)
+    if how == "timeout":
+        window.ticked(5.0)
+    elif how == "lost":
+        lose(window)
+    elif how == "forbidden":
+        window.refused("a", PermissionViolation("no", "a"), 0.2)
+    else:
+        answer(window, token, body=b"", block=NOBODY)
+
+    assert window.ended
+    assert window.error is None
+
+
+def test_b188_closing_ends_every_message_in_the_same_step():
+    window = opened(ack_timeout=60.0)
+    put(window, "a")
+    parked = put(window, "b")
+    answer(window, *parked, body=b"", block=NOBODY)
+    window.closed(ConnectionClosed("the connection was closed"), 0.2)
+
+    assert [window.take(0.2).outcome, window.take(0.2).outcome] == [Outcome.CLOSED, Outcome.NO_RESPONDERS]
+    with pytest.raises(ConnectionClosed):
+        window.take(0.2)
+    assert window.deadline is None
+    assert window.pending == 0
+
+
+def test_closing_twice_is_closing_once():
+    window = opened()
+    put(window, "a")
+    window.closed(None, 0.1)
+    window.closed(ConnectionClosed("later"), 0.2)
+
+    assert isinstance(results(window)[0].error, ConnectionClosed)
+    assert window.take(0.2) is ENDED
+    with pytest.raises(ConversationClosed):
+        window.offered(("a", b""), 0.3)
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+def test_without_results_only_failures_are_handed_out():
+    window = opened(results=False, retries=0)
+    a, b, c, d = put(window, "a", "b", "c", "d")
+    answer(window, a, c)
+    answer(window, d, body=b'{"stream":"S","seq":1,"duplicate":true}')
+    answer(window, b, body=b"", block=NOBODY)
+
+    assert outcomes(window) == [(2, "NO_RESPONDERS")]
+    assert window.counts[Outcome.ACKED] == 3
+
+
+def test_results_that_nobody_takes_are_bounded_counted_and_told_once():
+    window = opened(max_results=2)
+    for _ in range(2):
+        answer(window, *put(window, "a", "a", "a"))
+
+    assert window.dropped == 4
+    assert window.port.notices == [(WindowNotice.RESULTS_DROPPED, 2)]
+    assert [each.number for each in results(window)] == [5, 6]
+
+
+def test_closing_bounds_the_results_too():
+    window = opened(max_results=2)
+    put(window, "a", "a", "a")
+    window.closed(None, 0.1)
+
+    assert (window.dropped, window.readable) == (1, 2)
+
+
+def test_a_result_can_be_made_by_hand():
+    assert PublishResult(1, Outcome.ACKED, "a", ACK).ack.stream == "S"
+
+
+# ------------------------------------------------------------------------------------------------ snapshots
+
+
+def test_a_window_goes_on_from_a_snapshot():
+    window = opened(retry_wait=0.25)
+    a, b, c, _ = put(window, "a", "b", "c", "d")
+    answer(window, a)
+    answer(window, b, body=b"", block=NOBODY, now=0.1)
+    window.refused("d", PermissionViolation("no", "d"), 0.1)
+    data = window.snapshot()
+
+    other = opened(retry_wait=0.25)
+    other.restore(data)
+
+    assert other.snapshot() == data
+    for each in (window, other):
+        each.port.commands.clear()
+        each.ticked(0.35)
+        (again,) = publishes(each)
+        answer(each, again.reply, c)
+        each.told(Wish.DRAIN, 0.5)
+        failed = results(each)
+        assert [(one.number, one.outcome.name) for one in failed] == [
+            (1, "ACKED"),
+            (4, "FORBIDDEN"),
+            (2, "ACKED"),
+            (3, "ACKED"),
+        ]
+        assert isinstance(failed[1].error, PermissionViolation)
+        assert each.ended
+
+
+# ------------------------------------------------------------------------------------------------ a small truth
+
+
+class WindowAgainstTruth(RuleBasedStateMachine):
+    """A server that stores, refuses, forgets or vanishes, and a list of what must have come out."""
+
+    TIMEOUT, WAIT, RETRIES, MOST = 4.0, 1.0, 1, 3
+
+    def __init__(self):
+        super().__init__()
+        self.window = self.fresh()
+        self.window.port = Port()
+        self.window.opened(0.0)
+        self.now = 0.0
+        self.links = 1
+        self.wire = {}  # reply -> number, what the server of the present link has got
+        self.gone = []  # replies that were answered or belong to a dead link
+        self.stated = set()
+        self.attempts = {}  # number -> how often it was sent
+        self.deadlines = {}
+        self.ended = {}  # number -> outcome as handed out
+        self.expected = {}  # number -> outcome as it must be
+        self.parked = {}  # number -> moment of the next attempt
+        self.sync(None)
+
+    def fresh(self):
+        return PublishWindow(
+            max_pending=self.MOST, ack_timeout=self.TIMEOUT, retries=self.RETRIES, retry_wait=self.WAIT
+        )
+
+    def sync(self, number):
+        """Read what the window states: a new message, or due attempts in their order."""
+        for publish in publishes(self.window):
+            assert publish.reply not in self.stated
+            self.stated.add(publish.reply)
+            if number is None:
+                mine = json.loads(publish.payload)
+                assert self.parked.pop(mine) <= self.now
+            else:
+                mine = number
+            self.attempts[mine] = self.attempts.get(mine, 0) + 1
+            self.wire[publish.reply] = mine
+
+    def end(self, number, outcome):
+        assert number not in self.expected
+        self.expected[number] = outcome
+
+    def under_way(self):
+        return [number for number in self.deadlines if number not in self.expected]
+
+    def collect(self):
+        for result in results(self.window, self.now):
+            assert result.number not in self.ended
+            self.ended[result.number] = result.outcome
+        assert self.ended == self.expected
+
+    @rule()
+    def put(self):
+        number = self.window.taken + 1
+        room = self.window.port.up and len(self.under_way()) < self.MOST
+        assert self.window.offered(("s", json.dumps(number).encode()), self.now) == room
+        assert self.window.taken == number - (not room)
+        if room:
+            self.deadlines[number] = self.now + self.TIMEOUT
+            self.sync(number)
+
+    @precondition(lambda self: self.wire)
+    @rule(data=st.data(), kind=st.sampled_from(["ack", "duplicate", "error", "junk", "nobody"]))
+    def reply(self, data, kind):
+        replies = data.draw(st.lists(st.sampled_from(sorted(self.wire)), unique=True, min_size=1))
+        body, block = {
+            "ack": (ACK, None),
+            "duplicate": (b'{"stream":"S","seq":1,"duplicate": true}', None),
+            "error": (
+                b'{"error":{"code":503,"err_code":10077,"description":"x"},"stream":"S","seq":0}',
+                None,
+            ),
+            "junk": (b"pong", None),
+            "nobody": (b"", NOBODY),
+        }[kind]
+        for reply in replies:
+            number = self.wire.pop(reply)
+            self.gone.append(reply)
+            if number in self.expected:
+                continue  # timed out before: the answer is late
+            if kind != "nobody":
+                self.end(number, Outcome.ACKED if kind in {"ack", "duplicate"} else Outcome.REFUSED)
+            elif self.attempts[number] <= self.RETRIES and self.now + self.WAIT < self.deadlines[number]:
+                self.parked[number] = self.now + self.WAIT
+            else:
+                self.end(number, Outcome.NO_RESPONDERS)
+        answer(self.window, *replies, body=body, block=block, now=self.now)
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data())
+    def late_answer(self, data):
+        before = self.window.late
+        answer(self.window, data.draw(st.sampled_from(self.gone)), now=self.now)
+        assert self.window.late == before + 1
+
+    @rule(step=st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+    def time_passes(self, step):
+        self.now += step
+        for number in self.under_way():
+            if self.deadlines[number] <= self.now:
+                parked = self.parked.pop(number, None) is not None
+                self.end(number, Outcome.NO_RESPONDERS if parked else Outcome.TIMED_OUT)
+        self.window.ticked(self.now)
+        self.sync(None)
+        assert not [number for number, at in self.parked.items() if at <= self.now]
+
+    @precondition(lambda self: self.window.port.up)
+    @rule()
+    def link_lost(self):
+        for number in self.under_way():
+            self.end(number, Outcome.NO_RESPONDERS if number in self.parked else Outcome.DISCONNECTED)
+        self.parked.clear()
+        self.gone += self.wire
+        self.wire.clear()
+        lose(self.window, self.now)
+
+    @precondition(lambda self: not self.window.port.up)
+    @rule()
+    def link_back(self):
+        regain(self.window, self.now)
+
+    @rule()
+    def carried_over(self):
+        data = self.window.snapshot()
+        port = self.window.port
+        self.window = self.fresh()
+        self.window.port = port
+        self.window.restore(data)
+
+    @invariant()
+    def balance(self):
+        self.collect()
+        window = self.window
+        assert window.pending == len(self.under_way()) == window.taken - sum(window.counts.values())
+        assert window.room == (window.port.up and window.pending < self.MOST)
+        assert not window.ended
+        due = [self.deadlines[number] for number in self.under_way() if number not in self.parked]
+        due += self.parked.values()
+        if due:
+            assert window.deadline is not None
+            assert window.deadline <= min(due)
+        else:
+            assert window.deadline is None
+
+    def teardown(self):
+        self.window.told(Wish.DRAIN, self.now)
+        while self.window.deadline is not None:
+            self.now = max(self.now, self.window.deadline)
+            self.window.ticked(self.now)
+            self.window.port.commands.clear()
+        numbers = [*self.ended, *(result.number for result in results(self.window))]
+        assert self.window.ended
+        assert sorted(numbers) == list(range(1, self.window.taken + 1))
+
+
+TestWindowAgainstTruth = WindowAgainstTruth.TestCase
+TestWindowAgainstTruth.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
