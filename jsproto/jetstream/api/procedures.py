@@ -84,7 +84,7 @@ def create_stream(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Make a stream; one that is there with the same configuration will do (``did_create`` tells).
+    """Make a stream; one that is there with the same configuration will do.
 
     Args:
         api: where.

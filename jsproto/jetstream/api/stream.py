@@ -217,7 +217,7 @@ class StreamInfo(Document):
     """A stream as the server describes it.
 
     Attributes:
-        did_create: this very request created it; idle answers and older servers say nothing.
+        did_create: what the server says of a create; 2.15.1 says true also for a stream that was there already.
         total: how many subjects the details have in all; ``offset`` and ``limit`` belong to it.
     """
 
