@@ -1,0 +1,717 @@
+"""Consume: an endless feed over pulls, which asks for more as the user takes (ADR-37 "Consume").
+
+Theory. One inbox, at most so many messages (or bytes) asked for and buffered together, and a new pull for the difference
+whenever the level has fallen to the threshold. The parts do the arithmetic: `Credit` the level, `Ledger` who owes what,
+`Liveness` the silence, `Pace` the delays, `SequenceGuard` gaps. What is left to this class is when to pull and when
+to end.
+
+*Data by sid, statuses by token, everything by generation.* A message of the present inbox counts for the open pulls; one of
+an inbox that was given up is the user's all the same, but counts for nobody. A status acts on the pull that it names.
+
+Nothing ends a consume but the user, a deleted consumer (unless `OnDeleted.RETRY`), and what asking again can't mend: a bad
+request, a push consumer, a missing permission. Everything else makes all that is open void and pulls anew:
+
+    lost link               at link up at once, on the fresh inbox that the connection has made
+    missed heartbeats       at once, on a fresh inbox, once each period
+    leader or server gone   after a short delay, on a fresh inbox
+    refused, nobody there   after a growing delay; a limit that the server names is kept from then on
+
+States. `told(STOP)` asks for nothing new and ends when what is open has ended; `told(DRAIN)` gives up the interest and ends
+behind a fence; messages at hand are handed out in both. `closed` ends at once: what is at hand, and what still comes before
+the fence, is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from math import isfinite
+from typing import ClassVar, Final, cast, final
+
+from attrs import Factory, field, frozen
+
+from jsproto.core.conversation import Wish
+from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
+from jsproto.core.timers import Timers
+from jsproto.errors import InvalidConfig, JsprotoError, LinkError, shorten
+from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
+from jsproto.jetstream.credit import Credit
+from jsproto.jetstream.errors import HeartbeatsMissed, LimitExceeded, ServerShutdown
+from jsproto.jetstream.ledger import Ledger
+from jsproto.jetstream.liveness import DEFAULT_FACTOR, Alarm, Liveness
+from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.pull import (
+    BYTES_BATCH,
+    Pull,
+    PullNotice,
+    PullTemplate,
+    checked_amount,
+    message_size,
+    pin_of,
+    pinned_size,
+)
+from jsproto.jetstream.pulling import M, Make, PullFeed
+from jsproto.jetstream.sequence import Gap, SequenceGuard
+from jsproto.jetstream.status import End, Limit, Row, Verdict, judge, pending_of
+from jsproto.signals import Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
+from jsproto.wire.headers import header_value
+
+DEFAULT_MESSAGES: Final = 500
+#: ADR-37: heartbeats of a consume lie between these, in seconds.
+_HEARTBEATS: Final = (0.5, 30.0)
+#: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
+_MARGINS: Final = (1.0, 5.0)
+#: ``OnDeleted.RETRY`` asks again after this many seconds at least.
+_DELETED_DELAY: Final = 1.0
+
+
+class OnDeleted(Enum):
+    """What to do when the consumer is deleted under a consume."""
+
+    #: End with `ConsumerDeleted`.
+    END = "END"
+    #: Ask again with growing delays until somebody has made it anew.
+    RETRY = "RETRY"
+
+
+class ConsumeState(Enum):
+    """The life of a consume."""
+
+    NEW = "NEW"
+    PULLING = "PULLING"
+    #: Told to stop: no new pulls, what is open may still be served.
+    STOPPING = "STOPPING"
+    #: Told to drain: the interest is given up, what comes before the fence is still handed out.
+    DRAINING = "DRAINING"
+    #: Over for the user; what comes before the fence is given back.
+    CLOSING = "CLOSING"
+    OVER = "OVER"
+
+
+class ConsumeInput(Enum):
+    """What moves a consume."""
+
+    OPENED = "OPENED"
+    STOPPED = "STOPPED"
+    DRAINED = "DRAINED"
+    #: It ended, and nothing can come any more.
+    ENDED = "ENDED"
+    #: It ended here first.
+    LEFT = "LEFT"
+
+
+TRANSITIONS: Final[Mapping[ConsumeState, Mapping[ConsumeInput, ConsumeState]]] = {
+    ConsumeState.NEW: {ConsumeInput.OPENED: ConsumeState.PULLING, ConsumeInput.ENDED: ConsumeState.OVER},
+    ConsumeState.PULLING: {
+        ConsumeInput.STOPPED: ConsumeState.STOPPING,
+        ConsumeInput.DRAINED: ConsumeState.DRAINING,
+        ConsumeInput.ENDED: ConsumeState.OVER,
+        ConsumeInput.LEFT: ConsumeState.CLOSING,
+    },
+    ConsumeState.STOPPING: {
+        ConsumeInput.DRAINED: ConsumeState.DRAINING,
+        ConsumeInput.ENDED: ConsumeState.OVER,
+        ConsumeInput.LEFT: ConsumeState.CLOSING,
+    },
+    ConsumeState.DRAINING: {
+        ConsumeInput.ENDED: ConsumeState.OVER,
+        ConsumeInput.LEFT: ConsumeState.CLOSING,
+    },
+    ConsumeState.CLOSING: {ConsumeInput.ENDED: ConsumeState.OVER},
+    ConsumeState.OVER: {},
+}
+
+
+class ConsumeTimer(Enum):
+    """The deadlines of a consume beside the server's silence and the age of its pulls."""
+
+    #: The delay after a fruitless pull is over.
+    RETRY = "RETRY"
+
+
+def _template_of(options: ConsumeOptions) -> PullTemplate:
+    """The request that options stand for, if they can work."""
+    for name in ("max_messages", "max_bytes", "within_bytes"):
+        checked_amount(name, cast("int | None", getattr(options, name)))
+    if options.max_messages is not None and options.max_bytes is not None:
+        raise InvalidConfig(
+            "expected max_messages or max_bytes, seen both (ADR-37); within_bytes bounds the bytes of a consume by messages"
+        )
+    if options.within_bytes is not None and options.max_bytes is not None:
+        raise InvalidConfig("expected max_bytes or within_bytes, seen both")
+    if not (isfinite(options.expires) and options.expires >= 1):
+        raise InvalidConfig(f"expected expires of at least 1 s (ADR-37), seen {shorten(options.expires)}")
+    least, most = _HEARTBEATS
+    if not least <= options.heartbeat <= most:
+        raise InvalidConfig(
+            f"expected idle_heartbeat from {least} to {most} s (ADR-37), seen {shorten(options.heartbeat)}"
+        )
+    if not 0 < options.retry_wait <= options.retry_wait_max < float("inf"):
+        raise InvalidConfig(
+            f"expected 0 < retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
+        )
+    # Credits and liveness refuse what they can't work with.
+    options.credits()
+    Liveness(options.heartbeat, options.heartbeat_factor)
+    return options.request(options.expires)
+
+
+@final
+@frozen(kw_only=True)
+class ConsumeOptions:
+    """How to consume. Never changed by a consume (B064).
+
+    Attributes:
+        max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
+        max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages`` (ADR-37).
+        threshold_messages: ask again when so many are left; half of ``max_messages``.
+        threshold_bytes: ask again when so many are left; half of ``max_bytes``.
+        within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+        expires: seconds until the server ends one pull; from 1.
+        idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+        heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
+        on_deleted: what to do when the consumer is deleted.
+        retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
+        watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
+        group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+
+    Raises:
+        InvalidConfig: what can't work, before anything is sent.
+    """
+
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    threshold_messages: int | None = None
+    threshold_bytes: int | None = None
+    within_bytes: int | None = None
+    expires: float = 30.0
+    idle_heartbeat: float | None = None
+    heartbeat_factor: float = DEFAULT_FACTOR
+    on_deleted: OnDeleted = OnDeleted.END
+    retry_wait: float = 0.25
+    retry_wait_max: float = 8.0
+    watch_gaps: bool = False
+    group: str = ""
+    min_pending: int = 0
+    min_ack_pending: int = 0
+    priority: int | None = None
+    template: PullTemplate = field(
+        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
+    )
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between heartbeats."""
+        if self.idle_heartbeat is not None:
+            return self.idle_heartbeat
+        least, most = _HEARTBEATS
+        return min(max(self.expires / 2, least), most)
+
+    def credits(self) -> tuple[Credit | None, Credit | None]:
+        """The bounds in messages and in bytes; a consume by bytes has none in messages."""
+        if self.max_bytes is not None:
+            return None, Credit(self.max_bytes, self.threshold_bytes)
+        messages = Credit(self.max_messages or DEFAULT_MESSAGES, self.threshold_messages)
+        return messages, None if self.within_bytes is None else Credit(
+            self.within_bytes, self.threshold_bytes
+        )
+
+    def request(self, expires: float) -> PullTemplate:
+        """The request with another expiry."""
+        return PullTemplate(
+            expires=expires,
+            idle_heartbeat=min(self.heartbeat, expires / 2),
+            group=self.group,
+            min_pending=self.min_pending,
+            min_ack_pending=self.min_ack_pending,
+            priority=self.priority,
+        )
+
+
+class Consume(PullFeed[M]):
+    """An endless feed of a consumer's messages.
+
+    Args:
+        subject: the consumer's NEXT subject.
+        options: how to consume.
+        message: makes the user's message.
+
+    Attributes:
+        state: where in its life it is.
+        reason: how it ended, ``None`` before.
+        ledger: the open pulls; to look at.
+        pin: the pin id of a pinned consumer, ``""`` while none is known.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_expires",
+        "_fence",
+        "_full",
+        "_guard",
+        "_lead",
+        "_messages",
+        "_missing",
+        "_pace",
+        "_template",
+        "_timers",
+        "ledger",
+        "options",
+        "pin",
+        "reason",
+        "state",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **PullFeed.STATE,
+        "_expires": PLAIN,
+        "_fence": PLAIN,
+        "_full": PLAIN,
+        "_guard": PART,
+        "_missing": PLAIN,
+        "_pace": PART,
+        "_timers": PART,
+        "ledger": PART,
+        "pin": PLAIN,
+        "reason": End,
+        "state": ConsumeState,
+    }
+
+    def __init__(
+        self, subject: str, options: ConsumeOptions | None = None, message: Make[M] | None = None
+    ) -> None:
+        options = options or ConsumeOptions()
+        super().__init__(subject, Liveness(options.heartbeat, options.heartbeat_factor), message)
+        self.options = options
+        self.state = ConsumeState.NEW
+        self.reason: End | None = None
+        self.ledger = Ledger()
+        self.pin = ""
+        self._messages, self._bytes = options.credits()
+        # The credit whose threshold makes us ask; where both are bounded it is the bytes'.
+        self._lead = cast("Credit", self._bytes or self._messages)
+        self._pace = Pace(options.retry_wait, options.retry_wait_max)
+        self._guard = SequenceGuard()
+        self._timers = Timers(ConsumeTimer)
+        self._template = options.template
+        self._expires = options.expires
+        # After a message that did not fit into a part of the budget: only ask for all of it.
+        self._full = False
+        # Nobody was there the last time we asked, and it was said.
+        self._missing = False
+        self._fence = 0
+
+    # ------------------------------------------------------------------ the user's side
+
+    def take(self, now: float) -> M | NeedData | Ended:
+        """The next message. May ask for more."""
+        frame = self.backlog.pop()
+        if frame is None:
+            return self.nothing()
+        lead = self._lead
+        if self._bytes is None:
+            lead.level -= 1
+        else:
+            self._taken([frame])
+        if lead.level <= lead.low:
+            self._refill(now)
+        return self.message(frame, self)
+
+    def take_all(self, now: float) -> list[M] | NeedData | Ended:
+        """All messages at hand. May ask for more."""
+        frames = self.backlog.pop_run()
+        if not frames:
+            return self.nothing()
+        lead = self._lead
+        if self._bytes is None:
+            lead.level -= len(frames)
+        else:
+            self._taken(frames)
+        if lead.level <= lead.low:
+            self._refill(now)
+        make = self.message
+        return [make(frame, self) for frame in frames]
+
+    def _taken(self, frames: list[Delivery]) -> None:
+        if self._messages is not None:
+            self._messages.taken(len(frames))
+        if self._bytes is not None:
+            self._bytes.taken(self._size(frames))
+
+    def _size(self, frames: list[Delivery]) -> int:
+        return sum(map(pinned_size if self.options.group else message_size, frames))
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """Subscribe, and pull if the link is up."""
+        self._move(ConsumeInput.OPENED)
+        self.port.subscribe()
+        self._refill(now)
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """All pulls died with the link. What is at hand stays; pulling goes on with the next link."""
+        self._timers.clear()
+        self._void(End.DISCONNECTED)
+        if self.state is ConsumeState.CLOSING:
+            self._move(ConsumeInput.ENDED)
+        elif self.state is ConsumeState.DRAINING:
+            self._finish(End.CLOSED)
+
+    def link_up(self, now: float) -> None:
+        """The inbox is a fresh one: pull at once for all that there is room for."""
+        self._pace.restart()
+        self._guard.restart()
+        self._full = False
+        self._refill(now)
+
+    def fenced(self, token: int, now: float) -> None:
+        """Nothing that was sent before we left can come any more."""
+        if token != self._fence:
+            return
+        if self.state is ConsumeState.DRAINING:
+            self._finish(End.CLOSED)
+        elif self.state is ConsumeState.CLOSING:
+            self._move(ConsumeInput.ENDED)
+
+    def ticked(self, now: float) -> None:
+        """Silence, pulls that are overdue, and delays that are over."""
+        if self.state not in {ConsumeState.PULLING, ConsumeState.STOPPING}:
+            return
+        alarm = self.liveness.judge(now)
+        if alarm is not None:
+            self._silence(alarm)
+        for settled in self.ledger.overdue(now):
+            self._settle(settled.messages, settled.size)
+        for _ in self._timers.expired(now):
+            pass  # the delay is over: whether there is something to ask for is seen below
+        self._refill(now)
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server, or our own encoder, does not let a pull or the subscription through."""
+        if not self.ended and subject in {self.subject, self.port.subject}:
+            self.port.notify(PullNotice.REFUSED, error)
+            self._finish(End.REFUSED, error, left=True)
+
+    def told(self, wish: Wish, now: float) -> None:
+        """Stop or drain; see the head of this file."""
+        if self.ended or self.state is ConsumeState.DRAINING:
+            return
+        if self.state is ConsumeState.NEW or not self.port.up:
+            self._finish(End.CLOSED)
+        elif wish is Wish.DRAIN:
+            self._move(ConsumeInput.DRAINED)
+            self._void(End.CLOSED)
+            self._timers.clear()
+            self.port.unsubscribe()
+            self._fence = self.port.fence()
+        elif self.state is ConsumeState.PULLING:
+            self._move(ConsumeInput.STOPPED)
+            self._timers.clear()
+            self._stopped()
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """The user leaves: what is at hand and what still comes goes back to the server."""
+        if not self.ended:
+            if error is None:
+                self._finish(End.CLOSED, left=self.state is not ConsumeState.NEW)
+            else:
+                self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
+        if error is None:
+            self._abandon()
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def deadline(self) -> float | None:
+        """When silence, a pull's age or a delay calls for action."""
+        if self.ended or not self.port.up or self.state is ConsumeState.DRAINING:
+            return None
+        moments = [
+            at for at in (self.liveness.deadline, self._timers.next(), self.ledger.deadline) if at is not None
+        ]
+        return min(moments) if moments else None
+
+    @property
+    def finished(self) -> bool:
+        """Nothing can come any more; messages at hand can still be taken."""
+        return self.state is ConsumeState.OVER
+
+    @property
+    def asked(self) -> int:
+        """Messages that open pulls still owe; in a consume by bytes: bytes."""
+        return self._lead.asked
+
+    # ------------------------------------------------------------------ asking
+
+    def _refill(self, now: float) -> None:
+        """Ask for the difference, if the level is low and asking is allowed now."""
+        lead = self._lead
+        if self.state is not ConsumeState.PULLING or not self.port.up or not lead.wanting:
+            return
+        if self._full and lead.level:
+            return
+        if not self._pace.opened(now):
+            self._timers.set(ConsumeTimer.RETRY, cast("float", self._pace.not_before))
+            return
+        batch = BYTES_BATCH if self._messages is None else self._messages.room
+        size = 0 if self._bytes is None else self._bytes.room
+        if not batch:
+            return
+        token = self.port.token()
+        self.port.publish(Publish(self.subject, self._template.body(batch, size, self.pin), token))
+        if self._messages is not None:
+            self._messages.ask(batch)
+        if self._bytes is not None:
+            self._bytes.ask(size)
+        least, most = _MARGINS
+        until = now + self._expires + min(max(self._expires / 10, least), most)
+        self.ledger.issue(Pull(token, batch, size, now, until))
+        self.liveness.watch(now)
+
+    def _settle(self, messages: int, size: int) -> None:
+        """So much of what was asked will not come."""
+        if self._messages is not None:
+            self._messages.settled(messages)
+        if self._bytes is not None:
+            self._bytes.settled(size)
+        if not self.ledger.open:
+            self._balance()
+
+    def _balance(self) -> None:
+        """No pull is open: nobody owes anything, and nobody has promised heartbeats."""
+        if self._messages is not None:
+            self._messages.reset()
+        if self._bytes is not None:
+            self._bytes.reset()
+        self.liveness.rest()
+        if self.state is ConsumeState.STOPPING:
+            self._stopped()
+
+    def _void(self, end: End) -> None:
+        """Everything that is open is over."""
+        self.ledger.end_all(end)
+        self._balance()
+
+    def _reset(self, end: End) -> None:
+        """Everything that is open is over, and nothing of it may be served any more: a fresh inbox."""
+        self._void(end)
+        if self.state is ConsumeState.PULLING:
+            self.port.subscribe()
+            self._guard.restart()
+
+    def _failed(self, now: float, at_least: float = 0.0) -> None:
+        self._timers.set(ConsumeTimer.RETRY, self._pace.failed(now, at_least))
+
+    # ------------------------------------------------------------------ what comes
+
+    def _received(self, data: list[Delivery], now: float) -> None:
+        if self.ended:
+            self._give_back(data)
+            return
+        self.backlog.push(data)
+        count = len(data)
+        size = 0 if self._bytes is None else self._size(data)
+        if data[0][SID] != self.port.sid:
+            # Of an inbox that was given up: the user's, but nobody's debt.
+            if self._messages is not None:
+                self._messages.surplus(count)
+            if self._bytes is not None:
+                self._bytes.surplus(size)
+            return
+        self._alive(now)
+        self._pace.failures = 0
+        self._full = False
+        self._missing = False
+        if self._messages is not None:
+            self._messages.received(count)
+        if self._bytes is not None:
+            self._bytes.received(size)
+        if self.options.group:
+            self._pinned(data)
+        if self.options.watch_gaps:
+            self._watch(data)
+        messages, left = self.ledger.credit(count, size)
+        if messages or left or not self.ledger.open:
+            self._settle(messages, left)
+
+    def _alive(self, now: float) -> None:
+        if self.liveness.seen(now):
+            self.port.notify(PullNotice.RESUMED)
+
+    def _pinned(self, data: list[Delivery]) -> None:
+        pin = next((pin for pin in map(pin_of, reversed(data)) if pin), "")
+        if pin and pin != self.pin:
+            self.pin = pin
+            self.port.notify(PullNotice.PINNED, pin)
+
+    def _watch(self, data: list[Delivery]) -> None:
+        try:
+            first = AckSubject.parse(data[0][REPLY]).consumer_sequence
+            last = AckSubject.parse(data[-1][REPLY]).consumer_sequence
+        except InvalidAckSubject:
+            return  # the message says so itself when it is asked for its metadata
+        self._gap(self._guard.run(first, last, len(data)))
+
+    def _gap(self, gap: Gap | None) -> None:
+        if gap is not None:
+            self.port.notify(PullNotice.GAP, gap)
+
+    # ------------------------------------------------------------------ statuses
+
+    def _status(self, frame: Delivery, block: bytes, status: tuple[int, str], now: float) -> None:
+        if self.ended or frame[SID] != self.port.sid:
+            self.strays += 1
+            return
+        self._alive(now)
+        pull = self.ledger.find(frame[SUBJECT])
+        if pull is None:
+            self.strays += 1
+            return
+        row = judge(*status)
+        verdict = row.verdict
+        if verdict is Verdict.HEARTBEAT:
+            self._missing = False
+            self._pace.eased()
+            if self.options.watch_gaps:
+                self._heartbeat(block)
+        elif row.end is None:
+            self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
+        elif verdict is Verdict.RESET:
+            self._moved(row, status, now)
+        elif verdict is Verdict.FATAL or (verdict is Verdict.DELETED and self._ends_when_deleted):
+            error = self._error_of(row, status)
+            kind = PullNotice.CONSUMER_DELETED if verdict is Verdict.DELETED else PullNotice.REFUSED
+            self.port.notify(kind, error)
+            self._finish(row.end, error, left=True)
+        else:
+            self._ended(pull, row, block, status, now)
+            self._refill(now)
+
+    @property
+    def _ends_when_deleted(self) -> bool:
+        return self.options.on_deleted is OnDeleted.END
+
+    def _heartbeat(self, block: bytes) -> None:
+        last = header_value(block, b"Nats-Last-Consumer")
+        if last is not None and last.isdecimal() and len(last) < 20:
+            self._gap(self._guard.heartbeat(int(last)))
+
+    def _moved(self, row: Row, status: tuple[int, str], now: float) -> None:
+        shutdown = row.error is ServerShutdown
+        kind = PullNotice.SERVER_SHUTDOWN if shutdown else PullNotice.LEADERSHIP_CHANGED
+        self.port.notify(kind, self._error_of(row, status))
+        self._reset(End.RESET)
+        self._failed(now)
+
+    def _ended(self, pull: Pull, row: Row, block: bytes, status: tuple[int, str], now: float) -> None:
+        """One pull is over, the consume goes on."""
+        settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
+        self._settle(settled.messages, settled.size)
+        verdict = row.verdict
+        if verdict is Verdict.PULL_ENDED:
+            self._missing = False
+            if not pull.got:
+                self._waited(self._pace.fruitless(pull.issued, now))
+        elif verdict is Verdict.DOES_NOT_FIT:
+            self._missing = False
+            if not pull.got:
+                self._too_large(pull, row, status, now)
+        elif verdict is Verdict.GONE_FOR_NOW:
+            if not self._missing:
+                self.port.notify(PullNotice.NO_RESPONDERS, self._error_of(row, status))
+            self._missing = True
+            self._failed(now)
+        elif verdict is Verdict.PULL_REFUSED:
+            self._limited(row, cast("LimitExceeded", self._error_of(row, status)))
+            self._failed(now)
+        elif verdict is Verdict.DELETED:
+            self.port.notify(PullNotice.CONSUMER_DELETED, self._error_of(row, status))
+            self._failed(now, _DELETED_DELAY)
+        elif verdict is Verdict.PIN_LOST:
+            self.pin = ""
+            self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
+            self._failed(now)
+        else:
+            self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
+            self._failed(now)
+
+    def _waited(self, at: float | None) -> None:
+        if at is not None:
+            self._timers.set(ConsumeTimer.RETRY, at)
+
+    def _too_large(self, pull: Pull, row: Row, status: tuple[int, str], now: float) -> None:
+        """Nothing came because the next message does not fit. Into a part of the budget: ask for all of it next."""
+        if self._bytes is not None and pull.max_bytes < self._bytes.limit:
+            self._full = True
+            return
+        self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
+        self._failed(now)
+
+    def _limited(self, row: Row, error: LimitExceeded) -> None:
+        """The server named a limit: live within it, the same request would be refused for ever."""
+        self.port.notify(PullNotice.LIMIT_EXCEEDED, error)
+        limit = error.limit or 0
+        if row.limit is Limit.BATCH and self._messages is not None:
+            self._messages.narrow(int(limit))
+        elif row.limit is Limit.MAX_BYTES and self._bytes is not None:
+            self._bytes.narrow(int(limit))
+        elif row.limit is Limit.EXPIRES and 0 < limit < self._expires:
+            self._expires = limit
+            self._template = self.options.request(limit)
+            self.liveness.promised(self._template.idle_heartbeat)
+
+    # ------------------------------------------------------------------ silence and ends
+
+    def _silence(self, alarm: Alarm) -> None:
+        if alarm is Alarm.EDGE:
+            self.port.notify(PullNotice.HEARTBEAT_MISSED, self._missed())
+        self._reset(End.SILENT)
+
+    def _missed(self) -> HeartbeatsMissed:
+        return HeartbeatsMissed(
+            f"expected a heartbeat every {self.liveness.heartbeat:g} s for a pull on {self.subject}, "
+            f"nothing came for {self.liveness.period:g} s"
+        )
+
+    def _stopped(self) -> None:
+        """A stop is complete when nothing is open any more."""
+        if not self.ledger.open:
+            self._finish(End.CLOSED, left=True)
+
+    def _finish(self, reason: End, error: JsprotoError | None = None, *, left: bool = False) -> None:
+        """End for the user. ``left``: the server does not know yet, so something can still come."""
+        self.reason = reason
+        self.end(error)
+        self.ledger.end_all(reason)
+        self.liveness.rest()
+        self._timers.clear()
+        if left and self.port.up:
+            self._fence = self.port.fence()
+            self._move(ConsumeInput.LEFT)
+        else:
+            self._move(ConsumeInput.ENDED)
+
+    def _move(self, fact: ConsumeInput) -> None:
+        self.state = TRANSITIONS[self.state][fact]
+
+    # ------------------------------------------------------------------ state
+
+    def snapshot(self) -> Snapshot:
+        """Everything but the options and the message factory."""
+        return {
+            **super().snapshot(),
+            "messages": None if self._messages is None else self._messages.snapshot(),
+            "bytes": None if self._bytes is None else self._bytes.snapshot(),
+        }
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        for credit, name in ((self._messages, "messages"), (self._bytes, "bytes")):
+            if credit is not None:
+                credit.restore(cast("Mapping[str, object]", data[name]))
+        if self._expires != self.options.expires:
+            self._template = self.options.request(self._expires)

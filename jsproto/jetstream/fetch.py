@@ -1,0 +1,509 @@
+"""Fetch: so many messages, or bytes, by one request, with a definite end (ADR-37 "Fetch", ADR-13).
+
+Theory. A fetch subscribes to an inbox of its own, publishes one pull, hands out what comes, and ends exactly once, by the
+first of: all that was asked for, a status of its pull, missed heartbeats, its own deadline, the loss of the link, a refusal,
+the user. `Fetch.reason` says which, and `Fetch.cause` is the error behind it. Messages that came are never lost to
+an error: `take` raises only if there were none.
+
+The local deadline lies behind the server's expiry (ADR-37), so that what is sent in the last moment still arrives. A fetch
+that ends before the server has said so leaves with UNSUB and a fence; what still comes in front of the fence is given
+back. After a status or a full batch nothing can come any more.
+
+Opened without a link it waits for one, as long as its time allows.
+
+Three modes, because ``no_wait`` and ``expires`` together mean a third thing to the server (2.9 to 2.15):
+
+- `FetchMode.WAIT`: until filled or expired;
+- `FetchMode.NO_WAIT`: what is there now. Sent without an expiry, else an empty stream would be waited for. At a full ack
+  window the server answers nothing at all, so the local deadline and UNSUB close it;
+- `FetchMode.DRAIN_THEN_WAIT`: what is there now, else wait for the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from math import inf, isfinite
+from typing import ClassVar, Final, cast, final
+
+from attrs import Factory, field, frozen
+
+from jsproto.core.conversation import Wish
+from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot
+from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError, shorten
+from jsproto.jetstream.errors import HeartbeatsMissed
+from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
+from jsproto.jetstream.pull import (
+    BYTES_BATCH,
+    Pull,
+    PullNotice,
+    PullTemplate,
+    checked_amount,
+    message_size,
+    pin_of,
+    pinned_size,
+)
+from jsproto.jetstream.pulling import M, Make, PullFeed
+from jsproto.jetstream.status import End, Verdict, judge, pending_of
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import SUBJECT, Delivery
+
+DEFAULT_EXPIRES: Final = 30.0
+#: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
+_HEARTBEAT_FROM: Final = 10.0
+_HEARTBEAT: Final = 5.0
+
+
+class FetchMode(Enum):
+    """Whether to wait for messages that are not there yet."""
+
+    WAIT = "WAIT"
+    NO_WAIT = "NO_WAIT"
+    DRAIN_THEN_WAIT = "DRAIN_THEN_WAIT"
+
+
+class FetchState(Enum):
+    """The life of a fetch."""
+
+    NEW = "NEW"
+    #: Opened without a link.
+    WAITING = "WAITING"
+    #: The pull is open.
+    PULLING = "PULLING"
+    #: Told to drain: what comes before the fence is still handed out.
+    DRAINING = "DRAINING"
+    #: Over for the user; what comes before the fence is given back.
+    CLOSING = "CLOSING"
+    OVER = "OVER"
+
+
+class FetchInput(Enum):
+    """What moves a fetch."""
+
+    OPENED = "OPENED"
+    ASKED = "ASKED"
+    DRAINED = "DRAINED"
+    #: It ended, and nothing can come any more.
+    ENDED = "ENDED"
+    #: It ended here first.
+    LEFT = "LEFT"
+
+
+TRANSITIONS: Final[Mapping[FetchState, Mapping[FetchInput, FetchState]]] = {
+    FetchState.NEW: {FetchInput.OPENED: FetchState.WAITING, FetchInput.ENDED: FetchState.OVER},
+    FetchState.WAITING: {FetchInput.ASKED: FetchState.PULLING, FetchInput.ENDED: FetchState.OVER},
+    FetchState.PULLING: {
+        FetchInput.ASKED: FetchState.PULLING,
+        FetchInput.DRAINED: FetchState.DRAINING,
+        FetchInput.ENDED: FetchState.OVER,
+        FetchInput.LEFT: FetchState.CLOSING,
+    },
+    FetchState.DRAINING: {FetchInput.ENDED: FetchState.OVER, FetchInput.LEFT: FetchState.CLOSING},
+    FetchState.CLOSING: {FetchInput.ENDED: FetchState.OVER},
+    FetchState.OVER: {},
+}
+
+
+def _margin(seconds: float) -> float:
+    """How much later than the server the local deadline is (B052): a tenth, 0.2 s to 5 s."""
+    return min(max(seconds / 10, 0.2), 5.0)
+
+
+def _template_of(options: FetchOptions) -> PullTemplate:
+    """The request that options stand for, if they can work."""
+    checked_amount("max_messages", options.max_messages)
+    checked_amount("max_bytes", options.max_bytes)
+    if options.max_messages is None and options.max_bytes is None:
+        raise InvalidConfig("expected max_messages or max_bytes, seen neither")
+    for name, value in (("expires", options.expires), ("timeout", options.timeout)):
+        if value is not None and not value > 0:
+            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+    if options.timeout is not None and options.expires is not None and options.timeout < options.expires:
+        raise InvalidConfig(
+            f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
+        )
+    return options.request(options.server_wait)
+
+
+@final
+@frozen(kw_only=True)
+class FetchOptions:
+    """What to fetch. Never changed by a fetch; the same options give the same request (B064).
+
+    Attributes:
+        max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+        max_bytes: the most bytes, as the server counts them.
+        mode: whether to wait.
+        expires: seconds until the server ends the request, ``inf`` for never; 30 if neither this nor ``timeout`` is given.
+        timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then that less a margin.
+        idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
+        heartbeat_factor: how many heartbeats of silence are an end.
+        group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+
+    Raises:
+        InvalidConfig: what can't work, before anything is sent.
+    """
+
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    mode: FetchMode = FetchMode.WAIT
+    expires: float | None = None
+    timeout: float | None = None
+    idle_heartbeat: float | None = None
+    heartbeat_factor: float = DEFAULT_FACTOR
+    group: str = ""
+    min_pending: int = 0
+    min_ack_pending: int = 0
+    priority: int | None = None
+    pin: str = ""
+    template: PullTemplate = field(
+        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
+    )
+
+    @property
+    def wait(self) -> float:
+        """Seconds until the fetch ends here, ``inf`` for never."""
+        if self.timeout is not None:
+            return self.timeout
+        expires = self.server_wait
+        return expires + _margin(expires)
+
+    @property
+    def server_wait(self) -> float:
+        """Seconds until the server ends the request, ``inf`` for never."""
+        if self.expires is not None:
+            return self.expires
+        if self.timeout is None:
+            return DEFAULT_EXPIRES
+        return self.timeout - min(_margin(self.timeout), self.timeout / 2)
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between heartbeats, 0 for none."""
+        if self.idle_heartbeat is not None:
+            return self.idle_heartbeat
+        bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
+        return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
+
+    def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
+        """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""
+        expires = seconds if isfinite(seconds) and self.mode is not FetchMode.NO_WAIT else None
+        heartbeat = self.heartbeat
+        if expires is not None and seconds < self.server_wait:
+            heartbeat = min(heartbeat, seconds / 2)
+        return PullTemplate(
+            expires=expires,
+            idle_heartbeat=heartbeat,
+            no_wait=no_wait and self.mode is not FetchMode.WAIT,
+            group=self.group,
+            min_pending=self.min_pending,
+            min_ack_pending=self.min_ack_pending,
+            priority=self.priority,
+        )
+
+
+class Fetch(PullFeed[M]):
+    """One request's worth of messages.
+
+    Args:
+        subject: the consumer's NEXT subject.
+        options: what to fetch.
+        message: makes the user's message.
+
+    Attributes:
+        reason: how it ended, ``None`` before.
+        cause: the error behind the end, ``None`` if it was a good one. Raised by `take` if no message came.
+        got: messages that came.
+        size: their bytes, if bytes are bounded.
+        pull: the request; a second one only if `FetchMode.DRAIN_THEN_WAIT` was told that older pulls come first.
+        pin: the newest pin id of a pinned consumer; put it into the next fetch's options.
+    """
+
+    __slots__ = (
+        "_fence",
+        "_opened",
+        "_until",
+        "cause",
+        "got",
+        "options",
+        "pin",
+        "pull",
+        "reason",
+        "size",
+        "state",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **PullFeed.STATE,
+        "_fence": PLAIN,
+        "_opened": PLAIN,
+        "_until": PLAIN,
+        "cause": ERROR,
+        "got": PLAIN,
+        "pin": PLAIN,
+        "reason": End,
+        "size": PLAIN,
+        "state": FetchState,
+    }
+
+    def __init__(self, subject: str, options: FetchOptions, message: Make[M] | None = None) -> None:
+        super().__init__(subject, Liveness(options.heartbeat, options.heartbeat_factor), message)
+        self.options = options
+        self.state = FetchState.NEW
+        self.reason: End | None = None
+        self.cause: JsprotoError | None = None
+        self.got = 0
+        self.size = 0
+        self.pull: Pull | None = None
+        self.pin = options.pin
+        self._opened = 0.0
+        self._until = inf
+        self._fence = 0
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """Subscribe, and ask if the link is up."""
+        self._move(FetchInput.OPENED)
+        self._opened = now
+        self._until = now + self.options.wait
+        self.port.subscribe()
+        if self.port.up:
+            self._ask(now)
+
+    def link_up(self, now: float) -> None:
+        """Ask now, if it was opened without a link."""
+        if self.state is FetchState.WAITING:
+            self._ask(now)
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """The pull died with the link; what came so far is the result (B053)."""
+        if self.state is FetchState.DRAINING:
+            self._finish(End.CLOSED)
+        elif self.state is FetchState.PULLING:
+            self._finish(End.DISCONNECTED, error)
+        elif self.state is FetchState.CLOSING:
+            self._move(FetchInput.ENDED)
+
+    def fenced(self, token: int, now: float) -> None:
+        """Nothing that was sent before we left can come any more."""
+        if token != self._fence:
+            return
+        if self.state is FetchState.DRAINING:
+            self._finish(End.CLOSED)
+        elif self.state is FetchState.CLOSING:
+            self._move(FetchInput.ENDED)
+
+    def ticked(self, now: float) -> None:
+        """The fetch's own time, or the server's silence, ends it."""
+        if self.state is FetchState.WAITING and now >= self._until:
+            self._finish(
+                End.DISCONNECTED,
+                Disconnected(
+                    f"expected a link within {self.options.wait} s to pull on {self.subject}, there was none"
+                ),
+            )
+        elif self.state is FetchState.PULLING:
+            if now >= self._until:
+                self._finish(End.DEADLINE, left=True)
+            elif self.liveness.judge(now) is not None:
+                self._finish(End.SILENT, self._missed(), left=True)
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server, or our own encoder, does not let the pull or the subscription through."""
+        if not self.ended and subject in {self.subject, self.port.subject}:
+            self._finish(End.REFUSED, error)
+
+    def told(self, wish: Wish, now: float) -> None:
+        """Drain: leave, and hand out what comes before the fence. Stop: a fetch asks for nothing new anyway."""
+        if wish is Wish.DRAIN and self.state is FetchState.PULLING:
+            self._move(FetchInput.DRAINED)
+            self.liveness.rest()
+            self.port.unsubscribe()
+            self._fence = self.port.fence()
+        elif wish is Wish.DRAIN and self.state in {FetchState.NEW, FetchState.WAITING}:
+            self._finish(End.CLOSED)
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """The user leaves: what is at hand and what still comes goes back to the server."""
+        if not self.ended:
+            if error is None:
+                asked = self.state in {FetchState.PULLING, FetchState.DRAINING}
+                self._finish(End.CLOSED, left=asked)
+            else:
+                self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
+        if error is None:
+            self._abandon()
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def deadline(self) -> float | None:
+        """When the fetch's own time or the server's silence would end it."""
+        if self.state is not FetchState.PULLING and self.state is not FetchState.WAITING:
+            return None
+        alarm = self.liveness.deadline
+        until = self._until if alarm is None else min(alarm, self._until)
+        return until if until < inf else None
+
+    @property
+    def finished(self) -> bool:
+        """Nothing can come any more; messages at hand can still be taken."""
+        return self.state is FetchState.OVER
+
+    # ------------------------------------------------------------------ asking
+
+    def _ask(self, now: float, *, no_wait: bool = True) -> bool:
+        """Publish the request; ``False`` if there is no time left for it."""
+        options = self.options
+        template = options.template
+        if now > self._opened or not no_wait:
+            # ADR-37: expiry and margin fit into what is left; if nothing is left the deadline ends it (invariant 16).
+            left = options.server_wait - (now - self._opened)
+            if left <= 0:
+                return False
+            template = options.request(left, no_wait=no_wait)
+        batch = (options.max_messages or BYTES_BATCH) - self.got
+        max_bytes = (options.max_bytes or 0) - self.size if options.max_bytes else 0
+        token = self.port.token()
+        self.port.publish(Publish(self.subject, template.body(batch, max_bytes, self.pin), token))
+        self.pull = Pull(token, batch, max_bytes, now, self._until if self._until < inf else None)
+        self.liveness.promised(template.idle_heartbeat)
+        self.liveness.watch(now)
+        self._move(FetchInput.ASKED)
+        return True
+
+    # ------------------------------------------------------------------ what comes
+
+    def _received(self, data: list[Delivery], now: float) -> None:
+        if self.pull is None or self.state not in {FetchState.PULLING, FetchState.DRAINING}:
+            self._late(data)
+            return
+        self.liveness.seen(now)
+        room = self.pull.batch - self.pull.got
+        surplus = data[room:]
+        if surplus:
+            data = data[:room]
+        self.backlog.push(data)
+        self.got += len(data)
+        self.pull.got += len(data)
+        if self.options.group:
+            self.pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
+        if self.options.max_bytes:
+            size = sum(map(pinned_size if self.options.group else message_size, data))
+            self.size += size
+            self.pull.size += size
+        if self.pull.got == self.pull.batch:
+            # Where bytes are bounded too, the server (2.10 on) still says 409 Batch Completed.
+            self._finish(End.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING)
+        elif self.options.max_bytes and self.pull.owed_bytes == 0:
+            self._finish(End.BYTES_SPENT)
+        if surplus:
+            self._late(surplus)
+
+    def _late(self, data: list[Delivery]) -> None:
+        if self.port.up:
+            self._give_back(data)
+        else:
+            self.strays += len(data)
+
+    def _status(self, frame: Delivery, block: bytes, status: tuple[int, str], now: float) -> None:
+        pull = self.pull
+        if pull is None or frame[SUBJECT] != pull.token or pull.end is not None:
+            self.strays += 1
+            return
+        self.liveness.seen(now)
+        row = judge(*status)
+        if row.verdict is Verdict.HEARTBEAT:
+            return
+        if row.end is None:
+            self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
+            return
+        if row.verdict is Verdict.DOES_NOT_FIT:
+            pending = pending_of(block)
+            whole = pending is not None and pending[1] >= pull.max_bytes
+            if not self.got and (whole or pending is None):
+                self._finish(End.TOO_LARGE, self._error_of(row, status))
+            else:
+                self._finish(row.end)
+        elif row.verdict is Verdict.PULL_ENDED:
+            if row.end is End.REQUESTS_PENDING and self._again(pull, now):
+                return
+            self._finish(row.end)
+        else:
+            self._finish(row.end, self._error_of(row, status))
+
+    def _again(self, pull: Pull, now: float) -> bool:
+        """Older pulls of others come first: wait like them, if there is time to (B047)."""
+        if self.options.mode is not FetchMode.DRAIN_THEN_WAIT or self.state is not FetchState.PULLING:
+            return False
+        if not self._ask(now, no_wait=False):
+            return False
+        pull.finish(End.REQUESTS_PENDING)
+        return True
+
+    # ------------------------------------------------------------------ ends
+
+    def _finish(self, reason: End, cause: JsprotoError | None = None, *, left: bool = False) -> None:
+        """End for the user. ``left``: the server does not know yet, so something can still come."""
+        self.reason = reason
+        self.cause = cause
+        if self.pull is not None and self.pull.end is None:
+            self.pull.finish(reason)
+        self.liveness.rest()
+        self.end(None if self.got else cause)
+        if left and self.port.up:
+            self._fence = self.port.fence()
+            self._move(FetchInput.LEFT)
+        else:
+            self._move(FetchInput.ENDED)
+
+    def _missed(self) -> HeartbeatsMissed:
+        return HeartbeatsMissed(
+            f"expected a heartbeat every {self.liveness.heartbeat:g} s for a pull on {self.subject}, "
+            f"nothing came for {self.liveness.period:g} s"
+        )
+
+    def _move(self, fact: FetchInput) -> None:
+        self.state = TRANSITIONS[self.state][fact]
+
+    # ------------------------------------------------------------------ state
+
+    def snapshot(self) -> Snapshot:
+        """Everything but the options and the message factory."""
+        pull = None if self.pull is None else self.pull.snapshot()
+        return {**super().snapshot(), "pull": pull}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        pull = cast("Mapping[str, object] | None", data["pull"])
+        self.pull = None
+        if pull is not None:
+            self.pull = Pull("", 0)
+            self.pull.restore(pull)
+
+
+class Next(Fetch[M]):
+    """One message: a `Fetch` of one. Without a message it ends as any fetch does; `reason` says how.
+
+    Args:
+        subject: the consumer's NEXT subject.
+        options: as for a fetch; ``max_messages`` must be 1.
+        message: makes the user's message.
+
+    Raises:
+        InvalidConfig: options for more than one message.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        subject: str,
+        options: FetchOptions = FetchOptions(max_messages=1),
+        message: Make[M] | None = None,
+    ) -> None:
+        if options.max_messages != 1:
+            raise InvalidConfig(f"expected max_messages=1 for one message, seen {options.max_messages}")
+        super().__init__(subject, options, message)

@@ -1,0 +1,209 @@
+"""The open pulls of one inbox: who owes what.
+
+Theory. Messages come by sid and do not name their pull, so the oldest open pull is credited, and a pull that has got all it
+asked for is taken for filled. The server may have seen it otherwise: it serves waiting pulls in turns. The sum is right
+all the same, and each status that names its pull corrects the parts: `settle` says how much of the request will never
+come, by the status' own numbers where it has some, and shifts what was credited to the wrong pull.
+
+That is why filled pulls are remembered for a while (`FILLED_KEPT` of them): one of them may get a status, which says that
+others got what was credited to it. A token that is neither open nor remembered has ended, and a frame for it changes
+nothing (invariant 13).
+
+A pull also ends when the local deadline behind the server's has passed without a word, so that no error in the
+accounts outlives an expiry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, cast
+
+from jsproto.core.state import Snapshot, Stateful
+from jsproto.jetstream.pull import Pull
+from jsproto.jetstream.status import End, Rest
+
+#: More than a handful of pulls is hardly ever open at once; this bounds memory where somebody makes it so.
+FILLED_KEPT: Final = 256
+
+
+class Settled(NamedTuple):
+    """What a status settled: the pull as it stands, and how much of what was asked will never come."""
+
+    pull: Pull
+    messages: int
+    size: int
+
+
+class Ledger(Stateful):
+    """Open pulls by token, in the order in which they went out.
+
+    Attributes:
+        open: pulls that owe something.
+        filled: pulls that got all they asked for, as far as we know; the newest `FILLED_KEPT`.
+        counts: how many pulls ended, by `End`.
+    """
+
+    __slots__ = ("counts", "filled", "open")
+
+    def __init__(self) -> None:
+        self.open: dict[str, Pull] = {}
+        self.filled: dict[str, Pull] = {}
+        self.counts: dict[End, int] = {}
+
+    def issue(self, pull: Pull) -> None:
+        """A request went out."""
+        self.open[pull.token] = pull
+
+    def find(self, token: str) -> Pull | None:
+        """The pull that a status names, if it can still have one."""
+        return self.open.get(token) or self.filled.get(token)
+
+    # ------------------------------------------------------------------ messages
+
+    def credit(self, count: int, size: int = 0) -> tuple[int, int]:
+        """So many messages (and bytes) came. Gives what was asked and won't come, of pulls that were filled by it."""
+        messages = 0
+        left = 0
+        for pull in list(self.open.values()) if self.open else ():
+            if not count and not size:
+                break
+            step = min(count, pull.batch - pull.got)
+            pull.got += step
+            count -= step
+            if pull.max_bytes:
+                step = min(size, pull.max_bytes - pull.size)
+                pull.size += step
+                size -= step
+            if pull.got == pull.batch or (pull.max_bytes and pull.size == pull.max_bytes):
+                messages += pull.owed
+                left += pull.owed_bytes
+                self._filled(pull)
+        if not self.open:
+            self.filled.clear()  # nobody owes anything: there is nothing to correct any more
+        return messages, left
+
+    def _filled(self, pull: Pull) -> None:
+        pull.finish(End.FILLED if pull.got == pull.batch else End.BYTES_SPENT)
+        self._count(pull)
+        del self.open[pull.token]
+        self.filled[pull.token] = pull
+        if len(self.filled) > FILLED_KEPT:
+            del self.filled[next(iter(self.filled))]
+
+    # ------------------------------------------------------------------ ends
+
+    def settle(self, pull: Pull, end: End, rest: Rest, pending: tuple[int, int] | None) -> Settled:
+        """A status ended a pull. ``pending`` are the numbers that it carries, else ``rest`` says what they would be."""
+        owed, owed_bytes = pull.owed, pull.owed_bytes
+        spent, spent_bytes = pull.batch - pull.got, max(0, pull.max_bytes - pull.size)
+        if pending is not None:
+            messages, size = min(pending[0], pull.batch), min(pending[1], pull.max_bytes)
+        elif rest is Rest.WHOLE:
+            messages, size = pull.batch, pull.max_bytes
+        else:
+            messages, size = spent, spent_bytes
+        if pull.end is None:
+            del self.open[pull.token]
+            pull.finish(end)
+            self._count(pull)
+        else:
+            # It was taken for filled: what it left over then was settled then.
+            del self.filled[pull.token]
+        pull.got = pull.batch - messages
+        pull.size = pull.max_bytes - size
+        more, more_bytes = self._shift(messages - spent, size - spent_bytes)
+        already, already_bytes = spent - owed, spent_bytes - owed_bytes
+        return Settled(pull, max(0, messages - already) + more, max(0, size - already_bytes) + more_bytes)
+
+    def _shift(self, messages: int, size: int) -> tuple[int, int]:
+        """So many messages (and bytes) were credited to the pull that ended and belong to others; below 0 the other way.
+
+        Gives what pulls that were filled by it leave over.
+        """
+        if messages < 0 or size < 0:
+            self._reopen(max(0, -messages), max(0, -size))
+        if messages > 0 or size > 0:
+            return self.credit(max(0, messages), max(0, size))
+        return 0, 0
+
+    def _reopen(self, messages: int, size: int) -> None:
+        """Take back what was credited, from open pulls first, then from those filled last; they are open again."""
+        others = [*self.open.values(), *reversed(self.filled.values())]
+        reopened: list[Pull] = []
+        for pull in others:
+            step = min(messages, pull.got)
+            step_bytes = min(size, pull.size)
+            if not step and not step_bytes:
+                continue
+            pull.got -= step
+            pull.size -= step_bytes
+            messages -= step
+            size -= step_bytes
+            if pull.end is not None and (step or pull.max_bytes):
+                self.counts[pull.end] -= 1
+                pull.end = None
+                del self.filled[pull.token]
+                reopened.append(pull)
+        if reopened:
+            pulls = sorted([*self.open.values(), *reopened], key=lambda pull: pull.issued)
+            self.open = {pull.token: pull for pull in pulls}
+
+    def end_all(self, end: End) -> tuple[Pull, ...]:
+        """Everything that is open ends in the same way; nothing is remembered."""
+        ended = tuple(self.open.values())
+        for pull in ended:
+            pull.finish(end)
+            self._count(pull)
+        self.open.clear()
+        self.filled.clear()
+        return ended
+
+    def overdue(self, now: float) -> list[Settled]:
+        """Open pulls whose time has passed without a word of the server, oldest first. They end here."""
+        late = [
+            Settled(pull, pull.owed, pull.owed_bytes)
+            for pull in self.open.values()
+            if pull.until is not None and pull.until <= now
+        ]
+        for pull, _, _ in late:
+            del self.open[pull.token]
+            pull.finish(End.DEADLINE)
+            self._count(pull)
+        return late
+
+    @property
+    def deadline(self) -> float | None:
+        """When the oldest open pull is overdue."""
+        for pull in self.open.values():
+            return pull.until
+        return None
+
+    def _count(self, pull: Pull) -> None:
+        end = cast("End", pull.end)
+        self.counts[end] = self.counts.get(end, 0) + 1
+
+    # ------------------------------------------------------------------ state
+
+    def snapshot(self) -> Snapshot:
+        """All records and counts."""
+        return {
+            **super().snapshot(),
+            "open": [pull.snapshot() for pull in self.open.values()],
+            "filled": [pull.snapshot() for pull in self.filled.values()],
+            "counts": {end.name: count for end, count in self.counts.items()},
+        }
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        self.open = {pull.token: pull for pull in _pulls(data["open"])}
+        self.filled = {pull.token: pull for pull in _pulls(data["filled"])}
+        counts = cast("dict[str, int]", data["counts"])
+        self.counts = {End[name]: count for name, count in counts.items()}
+
+
+def _pulls(data: object) -> Iterable[Pull]:
+    for each in cast("list[dict[str, object]]", data):
+        pull = Pull("", 0)
+        pull.restore(each)
+        yield pull

@@ -1,0 +1,104 @@
+"""Is the server still there? Silence is judged against the heartbeats that it has promised (ADR-37 "Idle heartbeats").
+
+Theory. Whoever asks for heartbeats may take ``factor`` intervals without any frame for a broken promise. The watch is on
+only while there is somebody to keep the promise: a link that is up and a request that waits. It starts with the request,
+starts anew with each frame, and rests while the link is down. A slow reader is no silence: what counts is when a
+frame reached the machine, not when the user took it.
+
+An alarm has an edge and a period. The first alarm of a silence is the edge, the notice for the user; the alarm then comes
+back each period, so that recovery is tried again and again. The silence ends with the next frame, not with a request.
+
+A heartbeat of 0 was not asked for, so nothing can be missed.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import isfinite
+from typing import ClassVar, Final
+
+from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.errors import InvalidConfig, shorten
+
+DEFAULT_FACTOR: Final = 2.0
+
+
+class Alarm(Enum):
+    """What `Liveness.judge` sees."""
+
+    #: Silence begins: say so, and act.
+    EDGE = "EDGE"
+    #: It goes on: act again.
+    PERIOD = "PERIOD"
+
+
+class Liveness(Stateful):
+    """The watch over one promise of heartbeats.
+
+    Args:
+        heartbeat: seconds between heartbeats as asked for; 0 for none.
+        factor: how many of them may be missed (2 by ADR-37, 3 by ADR-15).
+
+    Attributes:
+        since: the last sign of life, or the start of the watch. The hot path of a feed sets it directly.
+        watching: whether the promise holds now.
+        silent: an alarm was given and no frame came since.
+    """
+
+    __slots__ = ("_factor", "heartbeat", "period", "silent", "since", "watching")
+
+    STATE: ClassVar[Codecs] = {
+        "heartbeat": PLAIN,
+        "period": PLAIN,
+        "silent": PLAIN,
+        "since": PLAIN,
+        "watching": PLAIN,
+    }
+
+    def __init__(self, heartbeat: float, factor: float = DEFAULT_FACTOR) -> None:
+        if not (isfinite(heartbeat) and heartbeat >= 0):
+            raise InvalidConfig(f"expected a heartbeat of 0 or more seconds, seen {shorten(heartbeat)}")
+        if not (isfinite(factor) and factor >= 1):
+            raise InvalidConfig(f"expected a heartbeat factor of at least 1, seen {shorten(factor)}")
+        self._factor = factor
+        self.promised(heartbeat)
+        self.since = 0.0
+        self.watching = False
+        self.silent = False
+
+    def promised(self, heartbeat: float) -> None:
+        """From the next request on, heartbeats are asked for at this interval."""
+        self.heartbeat = heartbeat
+        self.period = heartbeat * self._factor
+
+    def watch(self, now: float) -> None:
+        """A request went out that asks for heartbeats: the window starts anew."""
+        self.watching = self.period > 0
+        self.since = now
+
+    def rest(self) -> None:
+        """Nobody has promised anything now: the link is down, or no request waits."""
+        self.watching = False
+
+    def seen(self, now: float) -> bool:
+        """A frame came. True if that ends a silence."""
+        self.since = now
+        if self.silent:
+            self.silent = False
+            return True
+        return False
+
+    @property
+    def deadline(self) -> float | None:
+        """When silence becomes an alarm."""
+        return self.since + self.period if self.watching else None
+
+    def judge(self, now: float) -> Alarm | None:
+        """The alarm that is due, if one is; the next is due a period later."""
+        if not self.watching or now < self.since + self.period:
+            return None
+        self.since = now
+        if self.silent:
+            return Alarm.PERIOD
+        self.silent = True
+        return Alarm.EDGE

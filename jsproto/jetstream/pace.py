@@ -1,0 +1,74 @@
+"""How long to wait before asking again, when asking brought nothing.
+
+Theory. A request that is refused at once would be refused at line rate (three public storms: 24,955 pulls in two seconds).
+Between a fruitless pull and the next at least a delay passes, which doubles with each failure up to a cap and falls back
+when data or a heartbeat shows that pulls are taken. A pull that simply ran out of time is no failure, and after its own
+expiry there is nothing to wait for; but if it ended sooner than the delay, the delay is kept all the same.
+
+The moment before which nothing may be asked stays when the delay falls back: data of one pull must not open the door for
+hammering with another.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from jsproto.core.state import PLAIN, Codecs, Stateful
+
+
+class Pace(Stateful):
+    """The delay between fruitless requests.
+
+    Args:
+        first: seconds after the first failure.
+        most: the cap.
+
+    Attributes:
+        failures: how many failed in a row.
+        not_before: nothing may be asked before this moment.
+    """
+
+    __slots__ = ("failures", "first", "most", "not_before")
+
+    STATE: ClassVar[Codecs] = {"failures": PLAIN, "not_before": PLAIN}
+
+    def __init__(self, first: float, most: float) -> None:
+        self.first = first
+        self.most = most
+        self.failures = 0
+        self.not_before: float | None = None
+
+    @property
+    def delay(self) -> float:
+        """Seconds that the next failure will cost."""
+        return min(self.most, self.first * 2.0 ** min(self.failures, 32))
+
+    def failed(self, now: float, at_least: float = 0.0) -> float:
+        """A request failed. Gives the moment before which nothing may be asked."""
+        return self._wait(now + max(self.delay, at_least))
+
+    def fruitless(self, issued: float, now: float) -> float | None:
+        """A request that went out at ``issued`` ended in good order with nothing. ``None`` if nothing is to be waited for."""
+        at = issued + self.delay
+        if at <= now:
+            self.failures = 0
+            return None
+        return self._wait(at)
+
+    def eased(self) -> None:
+        """Pulls are taken again."""
+        self.failures = 0
+
+    def opened(self, now: float) -> bool:
+        """Whether asking is allowed now."""
+        return self.not_before is None or now >= self.not_before
+
+    def restart(self) -> None:
+        """A new link: nothing that happened before counts."""
+        self.failures = 0
+        self.not_before = None
+
+    def _wait(self, at: float) -> float:
+        self.failures += 1
+        self.not_before = at if self.not_before is None else max(at, self.not_before)
+        return self.not_before
