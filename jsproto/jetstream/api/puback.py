@@ -2,11 +2,15 @@
 
 ``error`` wins over everything (B175). An acknowledgement needs the name of a stream; its sequence may be 0, as for a
 duplicate on an interest stream (B173). Anything else is the answer of somebody who is no stream (B187).
+
+Nearly all acknowledgements have one shape and are read by it, five times as fast; the rest goes the way of all documents.
+A test says that both ways agree.
 """
 
 from __future__ import annotations
 
-from typing import final
+import re
+from typing import Final, final
 
 from attrs import field, frozen
 
@@ -38,6 +42,33 @@ class PubAck(Document):
     count: int | None = member(INTEGER)
 
 
+#: As every server writes it, with blanks or without; names with escapes go the long way.
+_USUAL: Final = re.compile(
+    rb'\{"stream":"([!#-\[\]-~]+)", ?"seq": ?(0|[1-9][0-9]{0,18})(, ?"duplicate": ?true)?\}'
+).fullmatch
+
+_SET: Final = object.__setattr__
+
+
+def usual_ack(body: bytes) -> PubAck | None:
+    """The acknowledgement if it has the usual shape, else ``None``: then :func:`pub_ack` says what it is."""
+    found = _USUAL(body)
+    if found is None:
+        return None
+    stream, seq, duplicate = found.groups()
+    # What the pattern gave needs no check, so the fields are set without asking each for its form.
+    ack = PubAck.__new__(PubAck)
+    _SET(ack, "extra", {})
+    _SET(ack, "stream", stream.decode("ascii"))
+    _SET(ack, "seq", int(seq))
+    _SET(ack, "duplicate", duplicate is not None)
+    _SET(ack, "domain", None)
+    _SET(ack, "val", None)
+    _SET(ack, "batch", None)
+    _SET(ack, "count", None)
+    return ack
+
+
 def pub_ack(body: bytes, about: Asked) -> PubAck:
     """The acknowledgement in the payload of a reply.
 
@@ -45,6 +76,9 @@ def pub_ack(body: bytes, about: Asked) -> PubAck:
         JetStreamError: the stream refused the message; the class is that of the ``err_code``.
         InvalidPubAck: the answer is no acknowledgement; it holds the bytes that came.
     """
+    usual = usual_ack(body)
+    if usual is not None:
+        return usual
     try:
         return PubAck.from_wire(answer(body, about), about)
     except InvalidResponse as error:

@@ -16,7 +16,7 @@ from jsproto.core.procedure import Sleep, Steps, the_time
 from jsproto.errors import InvalidConfig, NoResponders, RequestTimeout, StatusError, shorten
 from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT
-from jsproto.jetstream.api.puback import PubAck, pub_ack
+from jsproto.jetstream.api.puback import PubAck, pub_ack, usual_ack
 from jsproto.jetstream.api.values import UINT64_MAX, nanoseconds
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto.wire.subjects import publish_subject
@@ -65,22 +65,27 @@ def publish_headers(
         raise InvalidConfig(
             "expected expected_last_subject_sequence beside expected_last_subject_sequence_subject, seen none (10193)"
         )
-    options = (
-        (MSG_ID, msg_id),
-        (EXPECTED_STREAM, expected_stream),
-        (EXPECTED_LAST_SEQUENCE, _sequence("expected_last_sequence", expected_last_sequence)),
-        (
-            EXPECTED_LAST_SUBJECT_SEQUENCE,
-            _sequence("expected_last_subject_sequence", expected_last_subject_sequence),
-        ),
-        (EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT, expected_last_subject_sequence_subject),
-        (EXPECTED_LAST_MSG_ID, expected_last_msg_id),
-        (TTL, _ttl(ttl)),
-    )
+    given: list[tuple[str, str]] = []
+    if msg_id is not None:
+        given.append((MSG_ID, msg_id))
+    if expected_stream is not None:
+        given.append((EXPECTED_STREAM, expected_stream))
+    if expected_last_sequence is not None:
+        given.append((EXPECTED_LAST_SEQUENCE, _sequence("expected_last_sequence", expected_last_sequence)))
+    if expected_last_subject_sequence is not None:
+        sequence = _sequence("expected_last_subject_sequence", expected_last_subject_sequence)
+        given.append((EXPECTED_LAST_SUBJECT_SEQUENCE, sequence))
+    if expected_last_subject_sequence_subject is not None:
+        given.append((EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT, expected_last_subject_sequence_subject))
+    if expected_last_msg_id is not None:
+        given.append((EXPECTED_LAST_MSG_ID, expected_last_msg_id))
+    if ttl is not None:
+        given.append((TTL, _ttl(ttl)))
+    if not given and not headers:
+        return None
     own = headers if isinstance(headers, Headers) else Headers(headers)
-    given = [(name, value) for name, value in options if value is not None]
     if not given:
-        return own if len(own) else None
+        return own if own.items() else None
     taken = {name.casefold() for name in own}
     for name, _ in given:
         if name.casefold() in taken:
@@ -159,10 +164,12 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
             text = f"expected an acknowledgement of {call.subject!r} within {call.timeout} s, none came"
             raise RequestTimeout(f"{text}; whether it was stored is unknown") from error
         else:
-            about = Asked(what="publish", stream=stream, subject=call.subject)
+            usual = usual_ack(reply.payload)
+            if usual is not None:
+                return usual
             if reply.status is not None and not reply.payload:
                 raise StatusError(*reply.status)
-            return pub_ack(reply.payload, about)
+            return pub_ack(reply.payload, Asked(what="publish", stream=stream, subject=call.subject))
         yield Sleep(retry_wait)
         left = deadline - (yield from the_time())
         if left <= 0:
@@ -175,17 +182,15 @@ def _nobody(call: Call, sent: int, cause: NoResponders | None = None) -> NoRetur
     raise NoResponders(text, call.subject) from cause
 
 
-def _sequence(option: str, value: int | None) -> str | None:
-    if value is None:
-        return None
+def _sequence(option: str, value: int) -> str:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT64_MAX:
         raise InvalidConfig(f"expected a sequence of 0 to 2**64 - 1 as {option}, seen {value!r}")
     return str(value)
 
 
-def _ttl(ttl: timedelta | Literal["never"] | None) -> str | None:
-    if ttl is None or isinstance(ttl, str):
-        if ttl not in {None, "never"}:
+def _ttl(ttl: timedelta | Literal["never"]) -> str:
+    if isinstance(ttl, str):
+        if ttl != "never":
             raise InvalidConfig(f"expected a timedelta or 'never' as ttl, seen {shorten(ttl)} (10165)")
         return ttl
     if not isinstance(ttl, timedelta) or ttl < timedelta(seconds=1):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
-from jsproto.jetstream.api.puback import PubAck, pub_ack
+from jsproto.jetstream.api.puback import PubAck, pub_ack, usual_ack
 
 ABOUT = Asked(what="publish", subject="orders.new")
 
@@ -60,3 +61,32 @@ def test_any_bytes_are_an_acknowledgement_or_one_of_two_errors(body: bytes) -> N
     except (InvalidPubAck, JetStreamError):
         return
     assert ack.stream
+
+
+@given(
+    st.from_regex(
+        rb'\{"stream":"[A-Z]{0,2}", ?"seq": ?[0-9]{1,21}(, ?"duplicate": ?(true|false))?(,"error":null)?\}',
+        fullmatch=True,
+    )
+)
+@example(b'{"stream":"S","seq":0}')
+@example(b'{"stream":"S", "seq":9223372036854775807,"duplicate": true}')
+def test_the_short_way_and_the_long_way_read_the_same(body: bytes) -> None:
+    short = usual_ack(body)
+
+    if short is not None:
+        assert short == PubAck.from_wire(answer(body, ABOUT))
+        assert pub_ack(body, ABOUT) == short
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"stream":"S","seq":01}',
+        b'{"stream":"\\u0041","seq":1}',
+        b'{"stream":"","seq":1}',
+        b'{"stream":"S","seq":1}\n',
+    ],
+)
+def test_another_shape_goes_the_long_way(body: bytes) -> None:
+    assert usual_ack(body) is None
