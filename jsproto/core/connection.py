@@ -246,8 +246,7 @@ class Connection:
         for timer in self._link.timers.expired(now):
             self._fired(timer, now)
         self._exchange.tick(now)
-        if self._draining is not None:
-            self._drained(now)
+        self._drained(now)
 
     # ================================================================== inputs: the user
 
@@ -479,6 +478,7 @@ class Connection:
             and self._pool.others()
         ):
             self._lost(LinkLost(f"left {self.server}, which announced its end"), now)
+        self._drained(now)
 
     # ================================================================== handshake
 
@@ -693,8 +693,7 @@ class Connection:
 
     def _stir(self, conversation: Conversation[object], now: float) -> None:
         self._exchange.stir(conversation, now)
-        if self._draining is not None:
-            self._drained(now)
+        self._drained(now)
 
     def _at(self, now: float) -> float:
         """Time does not run backwards: an earlier moment counts as the last one."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum
-from typing import ClassVar, Generic, TypeAlias, TypeVar, final
+from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
@@ -334,11 +334,7 @@ class Conversation(Stateful, Generic[T_co]):
         if item is NEED_DATA or item is ENDED:
             return item
         items = [item]
-        while self.readable > 0:
-            more = self.take(now)
-            if more is NEED_DATA or more is ENDED:
-                break
-            items.append(more)
+        items.extend(cast("T_co", self.take(now)) for _ in range(self.readable))
         return items
 
     def offered(self, item: object, now: float) -> bool:

@@ -123,14 +123,13 @@ class Exchange:
 
     def tick(self, now: float) -> None:
         """Tell everybody whose deadline has come, each once."""
-        told: set[int] = set()
+        due: list[int] = []
         while (number := self.agenda.due(now)) is not None:
+            due.append(number)
+        for number in due:
             conversation = self.router.conversations[number]
             conversation.ticked(now)
             self.stir(conversation, now)
-            if number in told:
-                return  # it wants to be told again at once: the adapter comes first
-            told.add(number)
 
     def close_all(self, error: JsprotoError, now: float) -> None:
         """The connection ends: so does everybody."""

@@ -18,6 +18,7 @@ from jsproto.core.conversation import Conversation
 from jsproto.wire.frames import SUBJECT, Delivery
 
 MUX_SID: Final = "1"
+MAX_DIGITS: Final = 15
 
 
 class Router:
@@ -47,11 +48,11 @@ class Router:
         """Split what came on the mux by address; an answer that nobody waits for is counted and dropped."""
         for frame in frames:
             _, number, token = frame[SUBJECT].rsplit(".", 2)
-            found = self.conversations.get(int(number)) if number.isdecimal() and token.isdecimal() else None
-            if found is None:
+            found = self.conversations.get(_number(number))
+            if found is None or _number(token) < 0:
                 self.unknown += 1
             else:
-                yield found, int(token), frame
+                yield found, _number(token), frame
 
     def add(self, conversation: Conversation[object]) -> None:
         """A conversation begins."""
@@ -66,3 +67,8 @@ class Router:
     def link_lost(self) -> None:
         """Sids that were given up die with the link; the present ones stay, their owners are restored."""
         self.routes = {each.port.sid: each for each in self.conversations.values() if each.port.subject}
+
+
+def _number(text: str) -> int:
+    """A number that we may have written, or -1: what stands in a subject is input from outside."""
+    return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdecimal() else -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from jsproto.core.auth import Auth
 from jsproto.core.connection import Connection
-from jsproto.core.conversation import Call, Conversation, Wish
+from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.events import (
     Authenticate,
     Closed,
@@ -26,7 +27,6 @@ from jsproto.core.events import (
 )
 from jsproto.core.link import LinkState
 from jsproto.core.options import Options, Tls
-from jsproto.core.procedure import Procedure
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Subscription
 from jsproto.errors import (
@@ -425,7 +425,7 @@ def test_a_new_session_starts_with_no_ping_owed_B140(wire):
 
     w.told()
     w.at(30.0)
-    hang_up, lost, dial = w.told()
+    _hang_up, lost, dial = w.told()
 
     assert isinstance(lost.error, StaleConnection)
     assert isinstance(dial, Dial)
@@ -492,7 +492,7 @@ def test_messages_reach_their_subscription_in_order(wire):
 
 def test_one_ready_for_a_run_and_none_for_who_does_not_wait(wire):
     w = wire().up()
-    sub = w.open(Subscription("a"))
+    w.open(Subscription("a"))
     w.feed(b"MSG a 2 1\r\n1\r\n")
 
     assert [] == [each for each in w.all_told() if isinstance(each, Ready)]
@@ -834,7 +834,7 @@ def test_attempts_at_one_server_keep_their_distance_B154(wire):
     assert 10.0 == min(dials["a"] + dials["b"])
     for times in dials.values():
         assert len(times) > 3
-        assert all(late - early >= 2.0 for early, late in zip(times, times[1:], strict=False))
+        assert all(late - early >= 2.0 for early, late in itertools.pairwise(times))
 
 
 def test_waits_grow_and_are_jittered_from_entropy(wire):
@@ -936,7 +936,7 @@ def test_garbage_is_one_typed_error_and_a_new_attempt(wire):
     w = wire().up()
     w.told()
     w.at(1.0).feed(b"\x00\x01garbage\r\nPING\r\n")
-    hang_up, lost, dial = w.told()
+    _hang_up, lost, _dial = w.told()
 
     assert isinstance(lost.error, RemoteProtocolError)
     assert b"" == w.out()
@@ -1169,3 +1169,301 @@ def test_any_bytes_at_any_time_raise_nothing_and_are_repeatable(chunks, start):
         return out
 
     assert run() == run()
+
+
+# ---------------------------------------------------------------------------------------------- the exchange
+
+
+class Restless(Conversation[int]):
+    """Always due."""
+
+    def __init__(self):
+        super().__init__()
+        self.ticks = 0
+
+    def ticked(self, now):
+        self.ticks += 1
+
+    @property
+    def deadline(self):
+        return 0.0
+
+
+class Box(Conversation[int]):
+    """Takes one item at a time; says aloud what it was told."""
+
+    def __init__(self):
+        super().__init__()
+        self.full = False
+
+    def offered(self, item, now):
+        if self.full:
+            return False
+        self.full = True
+        return True
+
+    @property
+    def room(self):
+        return not self.full
+
+    def delivered(self, run, now):
+        self.full = False
+        self.port.notify(NoticeKind.SLOW_CONSUMER, len(run))
+
+    def opened(self, now):
+        self.port.subscribe("box")
+
+
+def test_who_is_always_due_starves_nobody(wire):
+    w = wire().up()
+    restless = w.open(Restless())
+    flush = w.open(Flush(1.0))
+    w.connection.handle_tick(1.0)
+
+    assert flush.ended
+    assert restless.ticks >= 1
+
+
+def test_a_refused_put_is_woken_when_there_is_room(wire):
+    w = wire().up()
+    box = w.open(Box())
+    w.all_told()
+
+    assert w.connection.put(box, 1, w.now)
+    assert not w.connection.put(box, 2, w.now)
+    assert [] == w.all_told()
+
+    w.feed(b"MSG box 2 1\r\nx\r\n")
+
+    assert [Notice(box, NoticeKind.SLOW_CONSUMER, 1), Ready(box)] == w.all_told()
+    assert w.connection.put(box, 3, w.now)
+
+
+def test_a_refused_put_is_woken_by_the_end(wire):
+    w = wire().up()
+    box = w.open(Box())
+    w.connection.put(box, 1, w.now)
+    w.connection.put(box, 2, w.now)
+    w.all_told()
+    w.close(box)
+
+    assert [Ready(box)] == w.all_told()
+
+
+def test_nobody_but_a_sink_takes_items(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+
+    with pytest.raises(Exception, match="takes no items"):
+        w.connection.put(sub, 1, w.now)
+    assert not sub.refused_put
+
+
+class Moving(Conversation[bytes]):
+    """Takes a fresh inbox whenever something comes, and keeps what still comes on the old ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = []
+
+    def opened(self, now):
+        self.port.subscribe()
+
+    def delivered(self, run, now):
+        self.came += [frame[4] for frame in run]
+        self.port.subscribe()
+
+
+def test_an_old_sid_is_served_until_its_fence(wire):
+    w = wire().up()
+    moving = w.open(Moving())
+    w.out()
+    w.feed(b"MSG a 2 1\r\n1\r\n")
+
+    assert ["UNSUB 2", "SUB", "PING"] == [line if line[0] in "UP" else "SUB" for line in w.lines()]
+
+    w.feed(b"MSG a 2 1\r\n2\r\n")
+
+    assert [b"1", b"2"] == moving.came
+
+    w.feed(b"PONG\r\nMSG a 2 1\r\n3\r\n")
+
+    assert [b"1", b"2"] == moving.came
+    assert 1 == w.connection.stats.unknown_sid
+
+
+def test_a_pong_nobody_waits_for_is_harmless(wire):
+    w = wire().up()
+    w.told()
+    w.feed(b"PONG\r\nPONG\r\n")
+
+    assert [] == w.told()
+
+
+def test_answers_that_come_behind_the_end_of_the_asker_meet_nobody(wire):
+    w = wire().up()
+    flush = w.open(Flush())
+    w.close(flush)
+    w.told()
+    w.feed(b"PONG\r\n")
+
+    assert [] == w.told()
+    assert b"PING\r\n" == w.out()
+
+
+def test_inputs_without_a_link_are_harmless(wire):
+    w = wire().up()
+    w.down()
+    w.told()
+    w.feed(b"MSG a 2 1\r\n1\r\n").down()
+    w.connection.transport_up(w.now)
+    w.connection.transport_unsent(0, w.now)
+    w.feed(b"")
+
+    assert [] == w.told()
+    assert LinkState.WAITING is w.connection.state
+    assert w.connection.server.host == "a"
+
+
+def test_a_sent_conversation_without_deadline_needs_no_tick(wire):
+    w = wire().up()
+    w.open(Subscription("a"))
+
+    assert w.connection.next_deadline() == 120.0
+
+
+def test_the_mux_comes_back_with_the_link(wire):
+    w = wire().up()
+    w.open(request("svc"))
+    w.down().at(1.0).up()
+
+    assert [line.split()[0] for line in w.lines()] == ["SUB"]
+
+
+def test_a_closed_choke_is_woken(wire):
+    w = wire(outbound_high=10).up()
+    w.send(Publish("a", bytes(20)))
+    w.send(Publish("a", b""))
+    w.all_told()
+    w.close().close()
+
+    assert Ready(None) in w.all_told()
+
+
+def test_a_segment_may_change_between_subscriptions_and_control_lines(wire):
+    w = wire().up()
+    one, two = w.open(Subscription("a")), w.open(Subscription("b"))
+    w.out()
+    w.feed(b"MSG a 2 1\r\n1\r\nMSG b 3 1\r\n2\r\nPING\r\nMSG a 2 1\r\n3\r\n+OK\r\n")
+
+    assert [b"1", b"3"] == [message.payload for message in w.connection.take_all(one, w.now)]
+    assert b"2" == w.take(two).payload
+    assert b"PONG\r\n" == w.out()
+
+
+def test_a_typed_reason_of_the_transport_is_kept(wire):
+    w = wire()
+    w.told()
+    w.down(TlsUnavailable("this adapter has none"))
+
+    assert isinstance(w.told()[-1].error, TlsUnavailable)
+
+
+def test_a_drain_without_a_reader_ends_behind_its_fence(wire):
+    w = wire().up()
+    w.open(Subscription("a"))
+    w.told()
+    w.tell(None, Wish.DRAIN)
+    w.out()
+    w.feed(b"PONG\r\n")
+
+    assert b"PING\r\n" == w.out()
+
+    w.feed(b"PONG\r\n")
+
+    assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_a_link_that_is_lost_while_draining_is_the_end(wire):
+    w = wire().up()
+    asked = w.open(request("svc"))
+    w.told()
+    w.tell(None, Wish.DRAIN).down()
+
+    assert ["Disconnected", "Closed"] == w.kinds()
+    with pytest.raises(LinkLost):
+        w.take(asked)
+
+
+def test_a_timeout_can_be_the_last_thing_that_a_drain_waits_for(wire):
+    w = wire().up()
+    w.open(request("svc", timeout=1.0))
+    w.tell(None, Wish.DRAIN)
+    w.out()
+    w.at(1.0)
+
+    assert b"PING\r\n" == w.out()
+
+
+def test_an_ack_while_down_goes_out_with_the_next_link(wire):
+    w = wire().up()
+    w.down()
+
+    assert w.connection.settle(Single(), w.now)
+
+    w.at(1.0).up()
+
+    assert b"PUB ack 0\r\n\r\n" == w.out()
+
+
+class Killer(Conversation[int]):
+    """Due at once; what ends with it is due at the same moment."""
+
+    def ticked(self, now):
+        self.end()
+
+    @property
+    def deadline(self):
+        return None if self.ended else 1.0
+
+
+def test_who_ended_meanwhile_is_not_ticked(wire):
+    w = wire().up()
+    w.open(Killer())
+    w.open(Killer())
+    w.connection.handle_tick(1.0)
+
+    assert 0 == w.connection.conversations
+
+
+def test_an_ended_conversation_can_still_be_told_and_taken(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.close(sub)
+    w.out()
+    w.tell(sub, Wish.DRAIN).close(sub)
+
+    assert ENDED is w.take(sub)
+    assert b"" == w.out()
+
+
+class Lingering(Conversation[int]):
+    """Ended for the user at once, but never finished; always has a deadline."""
+
+    @property
+    def finished(self):
+        return False
+
+    @property
+    def deadline(self):
+        return 7.0
+
+
+def test_after_the_end_nobody_has_a_deadline_whatever_it_shows(wire):
+    w = wire().up()
+    lingering = w.open(Lingering())
+    w.close().close()
+    w.close(lingering)
+
+    assert w.connection.next_deadline() is None
+    assert 0 == w.connection.conversations

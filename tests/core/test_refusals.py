@@ -1,0 +1,67 @@
+"""Every text of the server's refusals has one meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsproto.core.refusals import ROWS, Fate, refusal
+from jsproto.errors import AuthorizationFailed, PermissionViolation, ServerError, StaleConnection
+
+TEXTS = [
+    ("Unknown Protocol Operation", Fate.ENDS, ServerError),
+    ("maximum control line exceeded", Fate.ENDS, ServerError),
+    ("Maximum Payload Violation", Fate.ENDS, ServerError),
+    ("Authorization Violation", Fate.LOCKED_OUT, AuthorizationFailed),
+    ("Authentication Timeout", Fate.LOCKED_OUT, AuthorizationFailed),
+    ("maximum connections exceeded", Fate.ENDS, ServerError),
+    ("Stale Connection", Fate.ENDS, StaleConnection),
+    ("invalid client protocol", Fate.ENDS, ServerError),
+    ("no responders requires headers support", Fate.ENDS, ServerError),
+    ('Permissions Violation for Publish to "a.b"', Fate.STAYS, PermissionViolation),
+    ('Permissions Violation for Publish with Reply of "_R_.x"', Fate.STAYS, PermissionViolation),
+    ('Permissions Violation for Subscription to "a" using queue "q"', Fate.STAYS, PermissionViolation),
+    ('Permissions Violation for Subscription to "a" (sid "3")', Fate.STAYS, PermissionViolation),
+    ("Permissions Violation", Fate.STAYS, PermissionViolation),
+    ("maximum subscriptions exceeded", Fate.STAYS, ServerError),
+    ("Invalid Subject", Fate.STAYS, ServerError),
+    ("Invalid Publish Subject", Fate.STAYS, ServerError),
+    ("User Authentication Expired", Fate.RENEW, AuthorizationFailed),
+    ("User Authentication Revoked", Fate.RENEW, AuthorizationFailed),
+    ("Account Authentication Expired", Fate.RENEW, AuthorizationFailed),
+    ("maximum account active connections exceeded", Fate.ENDS, ServerError),
+    ("Secure Connection - TLS Required", Fate.ENDS, ServerError),
+    ("Failed Account Registration", Fate.ENDS, ServerError),
+    ("Connection throttling is active. Please try again later.", Fate.ENDS, ServerError),
+    ("Some New Error", Fate.UNKNOWN, ServerError),
+    ("", Fate.UNKNOWN, ServerError),
+]
+
+
+@pytest.mark.parametrize(("text", "fate", "kind"), TEXTS)
+@pytest.mark.parametrize("case", [str, str.lower, str.upper])
+def test_each_text_has_its_fate_and_error_B161(text, fate, kind, case):
+    said = refusal(case(text))
+
+    assert fate is said.fate
+    assert type(said.error) is kind
+    assert case(text) in str(said.error)
+
+
+@pytest.mark.parametrize(
+    ("text", "operation", "subject"),
+    [
+        ('Permissions Violation for Publish to "a.b"', "publish", "a.b"),
+        ('Permissions Violation for Publish with Reply of "_R_.x"', "publish", "_R_.x"),
+        ('Permissions Violation for Subscription to "a" using queue "q"', "subscription", "a"),
+        ("Permissions Violation for Something", "", ""),
+    ],
+)
+def test_a_violation_names_operation_and_subject(text, operation, subject):
+    said = refusal(text)
+
+    assert (operation, subject, subject) == (said.error.operation, said.error.subject, said.subject)
+
+
+def test_no_row_hides_a_later_one():
+    for at, (begin, _, _) in enumerate(ROWS):
+        assert not [later for later, _, _ in ROWS[at + 1 :] if later.startswith(begin)]

@@ -1,0 +1,57 @@
+"""Answers find their way by address, messages by sid."""
+
+from __future__ import annotations
+
+from jsproto.core.conversation import Conversation, Port
+from jsproto.core.router import Router
+
+
+def conversation(number: int) -> Conversation[object]:
+    made = Conversation()
+    made.port = Port(number)
+    return made
+
+
+def test_the_address_of_an_answer_is_its_route():
+    router = Router("_INBOX", "N")
+    seven = conversation(7)
+    router.add(seven)
+    frames = [
+        ("1", f"_INBOX.R.N.{tail}", "", None, b"")
+        for tail in ("7.3", "8.1", "7.x", "x.1", "7.\u0663", "7." + "9" * 5000)
+    ]
+
+    assert [(seven, 3, frames[0])] == list(router.answers(frames))
+    assert 5 == router.unknown
+
+
+def test_mux_and_inboxes_never_match_each_other():
+    router = Router("_INBOX", "N")
+
+    assert router.mux_subject == "_INBOX.R.N.*.*"
+    assert router.inbox_root == "_INBOX.P.N"
+    assert not router.inbox_root.startswith(router.mux_root)
+
+
+def test_what_is_forgotten_has_no_route_left():
+    router = Router("_INBOX", "N")
+    one, two = conversation(1), conversation(2)
+    for each in (one, two):
+        router.add(each)
+    router.routes = {"2": one, "3": two, "4": one}
+    router.forget(one)
+
+    assert {"3": two} == router.routes
+    assert {2: two} == router.conversations
+
+
+def test_only_present_sids_survive_a_link():
+    router = Router("_INBOX", "N")
+    one, two = conversation(1), conversation(2)
+    one.port.subscribe("a")
+    for each in (one, two):
+        router.add(each)
+    router.routes = {"99": one, one.port.sid: one, "98": two}
+    router.link_lost()
+
+    assert {one.port.sid: one} == router.routes
