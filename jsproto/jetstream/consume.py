@@ -1,7 +1,7 @@
 """Consume: an endless feed over pulls, which asks for more as the user takes (ADR-37 "Consume").
 
 Theory. One inbox, at most so many messages (or bytes) asked for and buffered together, and a new pull for the difference
-whenever the level has fallen to the threshold. The parts do the arithmetic: `Credit` the level, `Ledger` who owes what,
+whenever the level has fallen to the threshold. The parts do the arithmetic: `Budget` the level, `Ledger` who owes what,
 `Liveness` the silence, `Pace` the delays, `SequenceGuard` gaps. What is left to this class is when to pull and when
 to end.
 
@@ -25,27 +25,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from math import isfinite
-from typing import ClassVar, Final, cast, final
-
-from attrs import Factory, field, frozen
+from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Wish
-from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
+from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
-from jsproto.errors import InvalidConfig, JsprotoError, LinkError, shorten
+from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.credit import Credit
+from jsproto.jetstream.budget import Budget
+from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.errors import HeartbeatsMissed, LimitExceeded, ServerShutdown
 from jsproto.jetstream.ledger import Ledger
-from jsproto.jetstream.liveness import DEFAULT_FACTOR, Alarm, Liveness
+from jsproto.jetstream.liveness import Alarm, Liveness
 from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.pull import (
-    BYTES_BATCH,
     Pull,
     PullNotice,
-    PullTemplate,
-    checked_amount,
     message_size,
     pin_of,
     pinned_size,
@@ -58,22 +53,20 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
 from jsproto.wire.headers import header_value
 
-DEFAULT_MESSAGES: Final = 500
-#: ADR-37: heartbeats of a consume lie between these, in seconds.
-_HEARTBEATS: Final = (0.5, 30.0)
+__all__ = [
+    "TRANSITIONS",
+    "Consume",
+    "ConsumeInput",
+    "ConsumeOptions",
+    "ConsumeState",
+    "ConsumeTimer",
+    "OnDeleted",
+]
+
 #: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
 _MARGINS: Final = (1.0, 5.0)
 #: ``OnDeleted.RETRY`` asks again after this many seconds at least.
 _DELETED_DELAY: Final = 1.0
-
-
-class OnDeleted(Enum):
-    """What to do when the consumer is deleted under a consume."""
-
-    #: End with `ConsumerDeleted`.
-    END = "END"
-    #: Ask again with growing delays until somebody has made it anew.
-    RETRY = "RETRY"
 
 
 class ConsumeState(Enum):
@@ -131,105 +124,6 @@ class ConsumeTimer(Enum):
     RETRY = "RETRY"
 
 
-def _template_of(options: ConsumeOptions) -> PullTemplate:
-    """The request that options stand for, if they can work."""
-    for name in ("max_messages", "max_bytes", "within_bytes"):
-        checked_amount(name, cast("int | None", getattr(options, name)))
-    if options.max_messages is not None and options.max_bytes is not None:
-        raise InvalidConfig(
-            "expected max_messages or max_bytes, seen both (ADR-37); within_bytes bounds the bytes of a consume by messages"
-        )
-    if options.within_bytes is not None and options.max_bytes is not None:
-        raise InvalidConfig("expected max_bytes or within_bytes, seen both")
-    if not (isfinite(options.expires) and options.expires >= 1):
-        raise InvalidConfig(f"expected expires of at least 1 s (ADR-37), seen {shorten(options.expires)}")
-    least, most = _HEARTBEATS
-    if not least <= options.heartbeat <= most:
-        raise InvalidConfig(
-            f"expected idle_heartbeat from {least} to {most} s (ADR-37), seen {shorten(options.heartbeat)}"
-        )
-    if not 0 < options.retry_wait <= options.retry_wait_max < float("inf"):
-        raise InvalidConfig(
-            f"expected 0 < retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
-        )
-    # Credits and liveness refuse what they can't work with.
-    options.credits()
-    Liveness(options.heartbeat, options.heartbeat_factor)
-    return options.request(options.expires)
-
-
-@final
-@frozen(kw_only=True)
-class ConsumeOptions:
-    """How to consume. Never changed by a consume (B064).
-
-    Attributes:
-        max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
-        max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages`` (ADR-37).
-        threshold_messages: ask again when so many are left; half of ``max_messages``.
-        threshold_bytes: ask again when so many are left; half of ``max_bytes``.
-        within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
-        expires: seconds until the server ends one pull; from 1.
-        idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
-        heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-        on_deleted: what to do when the consumer is deleted.
-        retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
-        watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
-        group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
-
-    Raises:
-        InvalidConfig: what can't work, before anything is sent.
-    """
-
-    max_messages: int | None = None
-    max_bytes: int | None = None
-    threshold_messages: int | None = None
-    threshold_bytes: int | None = None
-    within_bytes: int | None = None
-    expires: float = 30.0
-    idle_heartbeat: float | None = None
-    heartbeat_factor: float = DEFAULT_FACTOR
-    on_deleted: OnDeleted = OnDeleted.END
-    retry_wait: float = 0.25
-    retry_wait_max: float = 8.0
-    watch_gaps: bool = False
-    group: str = ""
-    min_pending: int = 0
-    min_ack_pending: int = 0
-    priority: int | None = None
-    template: PullTemplate = field(
-        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
-    )
-
-    @property
-    def heartbeat(self) -> float:
-        """Seconds between heartbeats."""
-        if self.idle_heartbeat is not None:
-            return self.idle_heartbeat
-        least, most = _HEARTBEATS
-        return min(max(self.expires / 2, least), most)
-
-    def credits(self) -> tuple[Credit | None, Credit | None]:
-        """The bounds in messages and in bytes; a consume by bytes has none in messages."""
-        if self.max_bytes is not None:
-            return None, Credit(self.max_bytes, self.threshold_bytes)
-        messages = Credit(self.max_messages or DEFAULT_MESSAGES, self.threshold_messages)
-        return messages, None if self.within_bytes is None else Credit(
-            self.within_bytes, self.threshold_bytes
-        )
-
-    def request(self, expires: float) -> PullTemplate:
-        """The request with another expiry."""
-        return PullTemplate(
-            expires=expires,
-            idle_heartbeat=min(self.heartbeat, expires / 2),
-            group=self.group,
-            min_pending=self.min_pending,
-            min_ack_pending=self.min_ack_pending,
-            priority=self.priority,
-        )
-
-
 class Consume(PullFeed[M]):
     """An endless feed of a consumer's messages.
 
@@ -246,13 +140,12 @@ class Consume(PullFeed[M]):
     """
 
     __slots__ = (
-        "_bytes",
+        "_budget",
+        "_by_messages",
         "_expires",
         "_fence",
-        "_full",
         "_guard",
         "_lead",
-        "_messages",
         "_missing",
         "_pace",
         "_template",
@@ -266,9 +159,9 @@ class Consume(PullFeed[M]):
 
     STATE: ClassVar[Codecs] = {
         **PullFeed.STATE,
+        "_budget": PART,
         "_expires": PLAIN,
         "_fence": PLAIN,
-        "_full": PLAIN,
         "_guard": PART,
         "_missing": PLAIN,
         "_pace": PART,
@@ -289,16 +182,15 @@ class Consume(PullFeed[M]):
         self.reason: End | None = None
         self.ledger = Ledger()
         self.pin = ""
-        self._messages, self._bytes = options.credits()
-        # The credit whose threshold makes us ask; where both are bounded it is the bytes'.
-        self._lead = cast("Credit", self._bytes or self._messages)
+        self._budget = Budget(*options.credits())
+        # For the hot path: the credit that makes us ask, and whether a message counts for one in it.
+        self._lead = self._budget.lead
+        self._by_messages = self._budget.size is None
         self._pace = Pace(options.retry_wait, options.retry_wait_max)
         self._guard = SequenceGuard()
         self._timers = Timers(ConsumeTimer)
         self._template = options.template
         self._expires = options.expires
-        # After a message that did not fit into a part of the budget: only ask for all of it.
-        self._full = False
         # Nobody was there the last time we asked, and it was said.
         self._missing = False
         self._fence = 0
@@ -307,14 +199,24 @@ class Consume(PullFeed[M]):
 
     def take(self, now: float) -> M | NeedData | Ended:
         """The next message. May ask for more."""
-        frame = self.backlog.pop()
-        if frame is None:
-            return self.nothing()
+        # Runs once per message: the backlog's pop is written out, and the level is lowered by plain arithmetic.
+        backlog = self.backlog
+        at = backlog._at  # noqa: SLF001 - the hot path
+        run = backlog._run  # noqa: SLF001
+        if at < len(run):
+            backlog._at = at + 1  # noqa: SLF001
+            backlog.count -= 1
+            frame = run[at]
+        else:
+            popped = backlog.pop()
+            if popped is None:
+                return self.nothing()
+            frame = popped
         lead = self._lead
-        if self._bytes is None:
+        if self._by_messages:
             lead.level -= 1
         else:
-            self._taken([frame])
+            self._budget.taken(1, self._size([frame]))
         if lead.level <= lead.low:
             self._refill(now)
         return self.message(frame, self)
@@ -325,20 +227,14 @@ class Consume(PullFeed[M]):
         if not frames:
             return self.nothing()
         lead = self._lead
-        if self._bytes is None:
+        if self._by_messages:
             lead.level -= len(frames)
         else:
-            self._taken(frames)
+            self._budget.taken(len(frames), self._size(frames))
         if lead.level <= lead.low:
             self._refill(now)
         make = self.message
         return [make(frame, self) for frame in frames]
-
-    def _taken(self, frames: list[Delivery]) -> None:
-        if self._messages is not None:
-            self._messages.taken(len(frames))
-        if self._bytes is not None:
-            self._bytes.taken(self._size(frames))
 
     def _size(self, frames: list[Delivery]) -> int:
         return sum(map(pinned_size if self.options.group else message_size, frames))
@@ -364,7 +260,7 @@ class Consume(PullFeed[M]):
         """The inbox is a fresh one: pull at once for all that there is room for."""
         self._pace.restart()
         self._guard.restart()
-        self._full = False
+        self._budget.whole = False
         self._refill(now)
 
     def fenced(self, token: int, now: float) -> None:
@@ -448,24 +344,18 @@ class Consume(PullFeed[M]):
 
     def _refill(self, now: float) -> None:
         """Ask for the difference, if the level is low and asking is allowed now."""
-        lead = self._lead
-        if self.state is not ConsumeState.PULLING or not self.port.up or not lead.wanting:
+        if self.state is not ConsumeState.PULLING or not self.port.up:
             return
-        if self._full and lead.level:
+        request = self._budget.request()
+        if request is None:
             return
         if not self._pace.opened(now):
             self._timers.set(ConsumeTimer.RETRY, cast("float", self._pace.not_before))
             return
-        batch = BYTES_BATCH if self._messages is None else self._messages.room
-        size = 0 if self._bytes is None else self._bytes.room
-        if not batch:
-            return
+        batch, size = request
         token = self.port.token()
         self.port.publish(Publish(self.subject, self._template.body(batch, size, self.pin), token))
-        if self._messages is not None:
-            self._messages.ask(batch)
-        if self._bytes is not None:
-            self._bytes.ask(size)
+        self._budget.ask(batch, size)
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)
         self.ledger.issue(Pull(token, batch, size, now, until))
@@ -473,19 +363,13 @@ class Consume(PullFeed[M]):
 
     def _settle(self, messages: int, size: int) -> None:
         """So much of what was asked will not come."""
-        if self._messages is not None:
-            self._messages.settled(messages)
-        if self._bytes is not None:
-            self._bytes.settled(size)
+        self._budget.settled(messages, size)
         if not self.ledger.open:
             self._balance()
 
     def _balance(self) -> None:
         """No pull is open: nobody owes anything, and nobody has promised heartbeats."""
-        if self._messages is not None:
-            self._messages.reset()
-        if self._bytes is not None:
-            self._bytes.reset()
+        self._budget.reset()
         self.liveness.rest()
         if self.state is ConsumeState.STOPPING:
             self._stopped()
@@ -513,22 +397,15 @@ class Consume(PullFeed[M]):
             return
         self.backlog.push(data)
         count = len(data)
-        size = 0 if self._bytes is None else self._size(data)
+        size = 0 if self._by_messages else self._size(data)
         if data[0][SID] != self.port.sid:
             # Of an inbox that was given up: the user's, but nobody's debt.
-            if self._messages is not None:
-                self._messages.surplus(count)
-            if self._bytes is not None:
-                self._bytes.surplus(size)
+            self._budget.surplus(count, size)
             return
         self._alive(now)
-        self._pace.failures = 0
-        self._full = False
+        self._pace.eased()
         self._missing = False
-        if self._messages is not None:
-            self._messages.received(count)
-        if self._bytes is not None:
-            self._bytes.received(size)
+        self._budget.received(count, size)
         if self.options.group:
             self._pinned(data)
         if self.options.watch_gaps:
@@ -617,8 +494,9 @@ class Consume(PullFeed[M]):
                 self._waited(self._pace.fruitless(pull.issued, now))
         elif verdict is Verdict.DOES_NOT_FIT:
             self._missing = False
-            if not pull.got:
-                self._too_large(pull, row, status, now)
+            if not pull.got and self._budget.did_not_fit(pull.max_bytes):
+                self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
+                self._failed(now)
         elif verdict is Verdict.GONE_FOR_NOW:
             if not self._missing:
                 self.port.notify(PullNotice.NO_RESPONDERS, self._error_of(row, status))
@@ -642,22 +520,15 @@ class Consume(PullFeed[M]):
         if at is not None:
             self._timers.set(ConsumeTimer.RETRY, at)
 
-    def _too_large(self, pull: Pull, row: Row, status: tuple[int, str], now: float) -> None:
-        """Nothing came because the next message does not fit. Into a part of the budget: ask for all of it next."""
-        if self._bytes is not None and pull.max_bytes < self._bytes.limit:
-            self._full = True
-            return
-        self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
-        self._failed(now)
-
     def _limited(self, row: Row, error: LimitExceeded) -> None:
         """The server named a limit: live within it, the same request would be refused for ever."""
         self.port.notify(PullNotice.LIMIT_EXCEEDED, error)
         limit = error.limit or 0
-        if row.limit is Limit.BATCH and self._messages is not None:
-            self._messages.narrow(int(limit))
-        elif row.limit is Limit.MAX_BYTES and self._bytes is not None:
-            self._bytes.narrow(int(limit))
+        budget = self._budget
+        if row.limit is Limit.BATCH and budget.messages is not None:
+            budget.messages.narrow(int(limit))
+        elif row.limit is Limit.MAX_BYTES and budget.size is not None:
+            budget.size.narrow(int(limit))
         elif row.limit is Limit.EXPIRES and 0 < limit < self._expires:
             self._expires = limit
             self._template = self.options.request(limit)
@@ -699,19 +570,8 @@ class Consume(PullFeed[M]):
 
     # ------------------------------------------------------------------ state
 
-    def snapshot(self) -> Snapshot:
-        """Everything but the options and the message factory."""
-        return {
-            **super().snapshot(),
-            "messages": None if self._messages is None else self._messages.snapshot(),
-            "bytes": None if self._bytes is None else self._bytes.snapshot(),
-        }
-
     def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
+        """Put back what `snapshot` gave, into a consume with the same options."""
         super().restore(data)
-        for credit, name in ((self._messages, "messages"), (self._bytes, "bytes")):
-            if credit is not None:
-                credit.restore(cast("Mapping[str, object]", data[name]))
         if self._expires != self.options.expires:
             self._template = self.options.request(self._expires)

@@ -11,34 +11,27 @@ back. After a status or a full batch nothing can come any more.
 
 Opened without a link it waits for one, as long as its time allows.
 
-Three modes, because ``no_wait`` and ``expires`` together mean a third thing to the server (2.9 to 2.15):
-
-- `FetchMode.WAIT`: until filled or expired;
-- `FetchMode.NO_WAIT`: what is there now. Sent without an expiry, else an empty stream would be waited for. At a full ack
-  window the server answers nothing at all, so the local deadline and UNSUB close it;
-- `FetchMode.DRAIN_THEN_WAIT`: what is there now, else wait for the first.
+The mode `FetchMode.NO_WAIT` is sent without an expiry, else an empty stream would be waited for. At a full ack window
+the server answers nothing at all to it; the local deadline and UNSUB close it then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from math import inf, isfinite
-from typing import ClassVar, Final, cast, final
-
-from attrs import Factory, field, frozen
+from math import inf
+from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Wish
 from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot
-from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError, shorten
+from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.errors import HeartbeatsMissed
-from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
+from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.pull import (
     BYTES_BATCH,
     Pull,
     PullNotice,
-    PullTemplate,
-    checked_amount,
     message_size,
     pin_of,
     pinned_size,
@@ -48,18 +41,7 @@ from jsproto.jetstream.status import End, Verdict, judge, pending_of
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import SUBJECT, Delivery
 
-DEFAULT_EXPIRES: Final = 30.0
-#: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
-_HEARTBEAT_FROM: Final = 10.0
-_HEARTBEAT: Final = 5.0
-
-
-class FetchMode(Enum):
-    """Whether to wait for messages that are not there yet."""
-
-    WAIT = "WAIT"
-    NO_WAIT = "NO_WAIT"
-    DRAIN_THEN_WAIT = "DRAIN_THEN_WAIT"
+__all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
 
 
 class FetchState(Enum):
@@ -102,104 +84,6 @@ TRANSITIONS: Final[Mapping[FetchState, Mapping[FetchInput, FetchState]]] = {
     FetchState.CLOSING: {FetchInput.ENDED: FetchState.OVER},
     FetchState.OVER: {},
 }
-
-
-def _margin(seconds: float) -> float:
-    """How much later than the server the local deadline is (B052): a tenth, 0.2 s to 5 s."""
-    return min(max(seconds / 10, 0.2), 5.0)
-
-
-def _template_of(options: FetchOptions) -> PullTemplate:
-    """The request that options stand for, if they can work."""
-    checked_amount("max_messages", options.max_messages)
-    checked_amount("max_bytes", options.max_bytes)
-    if options.max_messages is None and options.max_bytes is None:
-        raise InvalidConfig("expected max_messages or max_bytes, seen neither")
-    for name, value in (("expires", options.expires), ("timeout", options.timeout)):
-        if value is not None and not value > 0:
-            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
-    if options.timeout is not None and options.expires is not None and options.timeout < options.expires:
-        raise InvalidConfig(
-            f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
-        )
-    return options.request(options.server_wait)
-
-
-@final
-@frozen(kw_only=True)
-class FetchOptions:
-    """What to fetch. Never changed by a fetch; the same options give the same request (B064).
-
-    Attributes:
-        max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
-        max_bytes: the most bytes, as the server counts them.
-        mode: whether to wait.
-        expires: seconds until the server ends the request, ``inf`` for never; 30 if neither this nor ``timeout`` is given.
-        timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then that less a margin.
-        idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
-        heartbeat_factor: how many heartbeats of silence are an end.
-        group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
-
-    Raises:
-        InvalidConfig: what can't work, before anything is sent.
-    """
-
-    max_messages: int | None = None
-    max_bytes: int | None = None
-    mode: FetchMode = FetchMode.WAIT
-    expires: float | None = None
-    timeout: float | None = None
-    idle_heartbeat: float | None = None
-    heartbeat_factor: float = DEFAULT_FACTOR
-    group: str = ""
-    min_pending: int = 0
-    min_ack_pending: int = 0
-    priority: int | None = None
-    pin: str = ""
-    template: PullTemplate = field(
-        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
-    )
-
-    @property
-    def wait(self) -> float:
-        """Seconds until the fetch ends here, ``inf`` for never."""
-        if self.timeout is not None:
-            return self.timeout
-        expires = self.server_wait
-        return expires + _margin(expires)
-
-    @property
-    def server_wait(self) -> float:
-        """Seconds until the server ends the request, ``inf`` for never."""
-        if self.expires is not None:
-            return self.expires
-        if self.timeout is None:
-            return DEFAULT_EXPIRES
-        return self.timeout - min(_margin(self.timeout), self.timeout / 2)
-
-    @property
-    def heartbeat(self) -> float:
-        """Seconds between heartbeats, 0 for none."""
-        if self.idle_heartbeat is not None:
-            return self.idle_heartbeat
-        bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
-        return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
-
-    def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
-        """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""
-        expires = seconds if isfinite(seconds) and self.mode is not FetchMode.NO_WAIT else None
-        heartbeat = self.heartbeat
-        if expires is not None and seconds < self.server_wait:
-            heartbeat = min(heartbeat, seconds / 2)
-        return PullTemplate(
-            expires=expires,
-            idle_heartbeat=heartbeat,
-            no_wait=no_wait and self.mode is not FetchMode.WAIT,
-            group=self.group,
-            min_pending=self.min_pending,
-            min_ack_pending=self.min_ack_pending,
-            priority=self.priority,
-        )
 
 
 class Fetch(PullFeed[M]):
@@ -484,6 +368,9 @@ class Fetch(PullFeed[M]):
             self.pull.restore(pull)
 
 
+_ONE: Final = FetchOptions(max_messages=1)
+
+
 class Next(Fetch[M]):
     """One message: a `Fetch` of one. Without a message it ends as any fetch does; `reason` says how.
 
@@ -501,7 +388,7 @@ class Next(Fetch[M]):
     def __init__(
         self,
         subject: str,
-        options: FetchOptions = FetchOptions(max_messages=1),
+        options: FetchOptions = _ONE,
         message: Make[M] | None = None,
     ) -> None:
         if options.max_messages != 1:

@@ -1,0 +1,126 @@
+"""How to consume: options that can be checked before anything is sent (ADR-37 "Consume Configuration options")."""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import inf, isfinite
+from typing import Final, cast, final
+
+from attrs import Factory, field, frozen
+
+from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.credit import Credit
+from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
+from jsproto.jetstream.pull import PullTemplate, checked_amount
+
+DEFAULT_MESSAGES: Final = 500
+#: ADR-37: heartbeats of a consume lie between these, in seconds.
+_HEARTBEATS: Final = (0.5, 30.0)
+
+
+class OnDeleted(Enum):
+    """What to do when the consumer is deleted under a consume."""
+
+    #: End with `ConsumerDeleted`.
+    END = "END"
+    #: Ask again with growing delays until somebody has made it anew.
+    RETRY = "RETRY"
+
+
+def _template_of(options: ConsumeOptions) -> PullTemplate:
+    """The request that options stand for, if they can work."""
+    for name in ("max_messages", "max_bytes", "within_bytes"):
+        checked_amount(name, cast("int | None", getattr(options, name)))
+    if options.max_messages is not None and options.max_bytes is not None:
+        raise InvalidConfig(
+            "expected max_messages or max_bytes, seen both (ADR-37); within_bytes bounds the bytes of a consume by messages"
+        )
+    if options.within_bytes is not None and options.max_bytes is not None:
+        raise InvalidConfig("expected max_bytes or within_bytes, seen both")
+    if not (isfinite(options.expires) and options.expires >= 1):
+        raise InvalidConfig(f"expected expires of at least 1 s (ADR-37), seen {shorten(options.expires)}")
+    least, most = _HEARTBEATS
+    if not least <= options.heartbeat <= most:
+        raise InvalidConfig(
+            f"expected idle_heartbeat from {least} to {most} s (ADR-37), seen {shorten(options.heartbeat)}"
+        )
+    if not 0 < options.retry_wait <= options.retry_wait_max < inf:
+        raise InvalidConfig(
+            f"expected 0 < retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
+        )
+    # Credits and liveness refuse what they can't work with.
+    options.credits()
+    Liveness(options.heartbeat, options.heartbeat_factor)
+    return options.request(options.expires)
+
+
+@final
+@frozen(kw_only=True)
+class ConsumeOptions:
+    """How to consume. Never changed by a consume (B064).
+
+    Attributes:
+        max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
+        max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages`` (ADR-37).
+        threshold_messages: ask again when so many are left; half of ``max_messages``.
+        threshold_bytes: ask again when so many are left; half of ``max_bytes``.
+        within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+        expires: seconds until the server ends one pull; from 1.
+        idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+        heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
+        on_deleted: what to do when the consumer is deleted.
+        retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
+        watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
+        group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+
+    Raises:
+        InvalidConfig: what can't work, before anything is sent.
+    """
+
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    threshold_messages: int | None = None
+    threshold_bytes: int | None = None
+    within_bytes: int | None = None
+    expires: float = 30.0
+    idle_heartbeat: float | None = None
+    heartbeat_factor: float = DEFAULT_FACTOR
+    on_deleted: OnDeleted = OnDeleted.END
+    retry_wait: float = 0.25
+    retry_wait_max: float = 8.0
+    watch_gaps: bool = False
+    group: str = ""
+    min_pending: int = 0
+    min_ack_pending: int = 0
+    priority: int | None = None
+    template: PullTemplate = field(
+        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
+    )
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between heartbeats."""
+        if self.idle_heartbeat is not None:
+            return self.idle_heartbeat
+        least, most = _HEARTBEATS
+        return min(max(self.expires / 2, least), most)
+
+    def credits(self) -> tuple[Credit | None, Credit | None]:
+        """The bounds in messages and in bytes; a consume by bytes has none in messages."""
+        if self.max_bytes is not None:
+            return None, Credit(self.max_bytes, self.threshold_bytes)
+        messages = Credit(self.max_messages or DEFAULT_MESSAGES, self.threshold_messages)
+        return messages, None if self.within_bytes is None else Credit(
+            self.within_bytes, self.threshold_bytes
+        )
+
+    def request(self, expires: float) -> PullTemplate:
+        """The request with another expiry."""
+        return PullTemplate(
+            expires=expires,
+            idle_heartbeat=min(self.heartbeat, expires / 2),
+            group=self.group,
+            min_pending=self.min_pending,
+            min_ack_pending=self.min_ack_pending,
+            priority=self.priority,
+        )

@@ -1,0 +1,131 @@
+"""What to fetch: options that can be checked before anything is sent.
+
+Three modes, because ``no_wait`` and ``expires`` together mean a third thing to the server (2.9 to 2.15): what is there now,
+and if nothing is, wait for the first.
+
+Two times, because the local deadline must lie behind the server's expiry (ADR-37): give the one that you know, and the
+other follows with a margin.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from math import inf, isfinite
+from typing import Final, final
+
+from attrs import Factory, field, frozen
+
+from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.liveness import DEFAULT_FACTOR
+from jsproto.jetstream.pull import PullTemplate, checked_amount
+
+DEFAULT_EXPIRES: Final = 30.0
+#: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
+_HEARTBEAT_FROM: Final = 10.0
+_HEARTBEAT: Final = 5.0
+
+
+class FetchMode(Enum):
+    """Whether to wait for messages that are not there yet."""
+
+    WAIT = "WAIT"
+    NO_WAIT = "NO_WAIT"
+    DRAIN_THEN_WAIT = "DRAIN_THEN_WAIT"
+
+
+def _margin(seconds: float) -> float:
+    """How much later than the server the local deadline is (B052): a tenth, 0.2 s to 5 s."""
+    return min(max(seconds / 10, 0.2), 5.0)
+
+
+def _template_of(options: FetchOptions) -> PullTemplate:
+    """The request that options stand for, if they can work."""
+    checked_amount("max_messages", options.max_messages)
+    checked_amount("max_bytes", options.max_bytes)
+    if options.max_messages is None and options.max_bytes is None:
+        raise InvalidConfig("expected max_messages or max_bytes, seen neither")
+    for name, value in (("expires", options.expires), ("timeout", options.timeout)):
+        if value is not None and not value > 0:
+            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+    if options.timeout is not None and options.expires is not None and options.timeout < options.expires:
+        raise InvalidConfig(
+            f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
+        )
+    return options.request(options.server_wait)
+
+
+@final
+@frozen(kw_only=True)
+class FetchOptions:
+    """What to fetch. Never changed by a fetch; the same options give the same request (B064).
+
+    Attributes:
+        max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+        max_bytes: the most bytes, as the server counts them.
+        mode: whether to wait.
+        expires: seconds until the server ends the request, ``inf`` for never; 30 if neither this nor ``timeout`` is given.
+        timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then that less a margin.
+        idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
+        heartbeat_factor: how many heartbeats of silence are an end.
+        group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+
+    Raises:
+        InvalidConfig: what can't work, before anything is sent.
+    """
+
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    mode: FetchMode = FetchMode.WAIT
+    expires: float | None = None
+    timeout: float | None = None
+    idle_heartbeat: float | None = None
+    heartbeat_factor: float = DEFAULT_FACTOR
+    group: str = ""
+    min_pending: int = 0
+    min_ack_pending: int = 0
+    priority: int | None = None
+    pin: str = ""
+    template: PullTemplate = field(
+        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
+    )
+
+    @property
+    def wait(self) -> float:
+        """Seconds until the fetch ends here, ``inf`` for never."""
+        if self.timeout is not None:
+            return self.timeout
+        expires = self.server_wait
+        return expires + _margin(expires)
+
+    @property
+    def server_wait(self) -> float:
+        """Seconds until the server ends the request, ``inf`` for never."""
+        if self.expires is not None:
+            return self.expires
+        if self.timeout is None:
+            return DEFAULT_EXPIRES
+        return self.timeout - min(_margin(self.timeout), self.timeout / 2)
+
+    @property
+    def heartbeat(self) -> float:
+        """Seconds between heartbeats, 0 for none."""
+        if self.idle_heartbeat is not None:
+            return self.idle_heartbeat
+        bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
+        return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
+
+    def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
+        """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""
+        expires = seconds if isfinite(seconds) and self.mode is not FetchMode.NO_WAIT else None
+        heartbeat = self.heartbeat
+        if expires is not None and seconds < self.server_wait:
+            heartbeat = min(heartbeat, seconds / 2)
+        return PullTemplate(
+            expires=expires,
+            idle_heartbeat=heartbeat,
+            no_wait=no_wait and self.mode is not FetchMode.WAIT,
+            group=self.group,
+            min_pending=self.min_pending,
+            min_ack_pending=self.min_ack_pending,
+            priority=self.priority,
+        )
