@@ -1,0 +1,118 @@
+"""Settings of streams and consumers by name: what the facade takes in place of a whole configuration.
+
+``js.create_stream(name="ORDERS", subjects=["ORDERS.*"])`` is checked by a type checker as far as
+``StreamConfig(name="ORDERS", subjects=["ORDERS.*"])`` is. The tables are the fields of the two configurations, and a test
+keeps them so; what they mean is said there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TypedDict
+
+from jsproto.jetstream.api.enums import (
+    AckPolicy,
+    DeliverPolicy,
+    DiscardPolicy,
+    PersistMode,
+    PriorityPolicy,
+    ReplayPolicy,
+    RetentionPolicy,
+    StorageType,
+    StoreCompression,
+)
+from jsproto.jetstream.api.stream import (
+    ConsumerLimits,
+    Placement,
+    Republish,
+    StreamSource,
+    SubjectTransform,
+)
+from jsproto.jetstream.api.values import Timestamp
+
+
+class StreamSettings(TypedDict, total=False):
+    """Fields of `jsproto.jetstream.api.stream.StreamConfig`."""
+
+    name: str
+    description: str | None
+    subjects: Sequence[str]
+    retention: RetentionPolicy | str | None
+    max_consumers: int | None
+    max_msgs: int | None
+    max_bytes: int | None
+    max_age: timedelta | None
+    max_msgs_per_subject: int | None
+    max_msg_size: int | None
+    discard: DiscardPolicy | str | None
+    discard_new_per_subject: bool | None
+    storage: StorageType | str | None
+    num_replicas: int | None
+    no_ack: bool | None
+    template_owner: str | None
+    duplicate_window: timedelta | None
+    placement: Placement | None
+    mirror: StreamSource | None
+    sources: Sequence[StreamSource]
+    compression: StoreCompression | str | None
+    first_seq: int | None
+    subject_transform: SubjectTransform | None
+    republish: Republish | None
+    allow_direct: bool | None
+    mirror_direct: bool | None
+    sealed: bool | None
+    deny_delete: bool | None
+    deny_purge: bool | None
+    allow_rollup_hdrs: bool | None
+    consumer_limits: ConsumerLimits | None
+    allow_msg_ttl: bool | None
+    subject_delete_marker_ttl: timedelta | None
+    allow_msg_counter: bool | None
+    allow_atomic: bool | None
+    allow_batched: bool | None
+    allow_msg_schedules: bool | None
+    persist_mode: PersistMode | str | None
+    metadata: Mapping[str, str]
+    extra: Mapping[str, object]
+
+
+class ConsumerSettings(TypedDict, total=False):
+    """Fields of `jsproto.jetstream.api.consumer.ConsumerConfig`."""
+
+    durable_name: str | None
+    name: str | None
+    description: str | None
+    deliver_policy: DeliverPolicy | str | None
+    opt_start_seq: int | None
+    opt_start_time: Timestamp | datetime | None
+    ack_policy: AckPolicy | str | None
+    ack_wait: timedelta | None
+    max_deliver: int | None
+    backoff: Sequence[timedelta]
+    filter_subject: str | None
+    filter_subjects: Sequence[str]
+    replay_policy: ReplayPolicy | str | None
+    rate_limit_bps: int | None
+    sample_freq: str | int | None
+    max_waiting: int | None
+    max_ack_pending: int | None
+    flow_control: bool | None
+    headers_only: bool | None
+    max_batch: int | None
+    max_expires: timedelta | None
+    max_bytes: int | None
+    deliver_subject: str | None
+    deliver_group: str | None
+    idle_heartbeat: timedelta | None
+    inactive_threshold: timedelta | None
+    num_replicas: int | None
+    mem_storage: bool | None
+    direct: bool | None
+    sourcing: bool | None
+    metadata: Mapping[str, str]
+    pause_until: Timestamp | datetime | None
+    priority_groups: Sequence[str]
+    priority_policy: PriorityPolicy | str | None
+    priority_timeout: timedelta | None
+    extra: Mapping[str, object]
