@@ -133,7 +133,10 @@ def encode_unsub(sid: str, limit: int = 0) -> bytes:
     sid_token(sid)
     if not isinstance(limit, int) or limit < 0:
         raise LocalProtocolError(f"expected a limit of 0 or more messages, seen {shorten(limit)}")
-    return f"UNSUB {sid} {limit:d}\r\n".encode() if limit else f"UNSUB {sid}\r\n".encode()
+    line = f"UNSUB {sid} {limit:d}\r\n".encode() if limit else f"UNSUB {sid}\r\n".encode()
+    if len(line) > _MAX_LINE:
+        raise _too_long(line)
+    return line
 
 
 def encode_connect(command: Connect) -> bytes:

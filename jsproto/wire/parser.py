@@ -329,10 +329,11 @@ class _Body:
         """The message that ends at ``stop`` of ``data``, or ``None`` if it does not end with CR LF."""
         if stop - pos >= 2:
             line_end, whole = data[stop - 2 : stop], self.joined(data[pos : stop - 2])
+            self.pieces.clear()  # at no time are there three copies of a payload
         else:  # the CR came before
             whole = self.joined(data[pos:stop])
+            self.pieces.clear()
             line_end, whole = whole[-2:], whole[:-2]
-        self.pieces.clear()  # at no time are there three copies of a payload
         if line_end != b"\r\n":
             return None
         sid, subject, reply = self.names
