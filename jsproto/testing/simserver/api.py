@@ -25,6 +25,7 @@ from jsproto.testing.simserver.subjects import covers, matches, overlap
 _TYPE: Final = "io.nats.jetstream.api.v1."
 _NAMES_LIMIT: Final = 1024
 _LIST_LIMIT: Final = 256
+_SUBJECTS_LIMIT: Final = 100_000
 
 #: Verb, number of names behind it (-1: two or more), type of the answer.
 VERBS: Final[Mapping[str, tuple[int, str]]] = {
@@ -188,7 +189,12 @@ class Api:
 
     def _asked_stream(self, name: str, body: bytes) -> Table:
         asked = self._members(body)
-        asked.pop("pedantic", None)
+        pedantic = asked.pop("pedantic", False) is True
+        age = integer(asked, "max_age")
+        if pedantic and 0 < age < integer(asked, "duplicate_window"):
+            raise RefusedError(
+                refusals.INVALID_CONFIG.about("duplicates window can not be larger then max age")
+            )
         if text(asked, "name") != name:
             raise RefusedError(refusals.NAME_MISMATCH)
         config = stream_config(asked, self._jetstream.profile)
@@ -240,10 +246,11 @@ class Api:
         pattern = text(asked, "subjects_filter")
         if asked.get("deleted_details") is True and (gaps := stream.gaps()):
             state["deleted"] = gaps
-        if pattern:
-            subjects = stream.by_subject(pattern)
-            paging = {"total": len(subjects), "offset": 0, "limit": 100_000}
-            state["subjects"] = subjects
+        if pattern and (subjects := stream.by_subject(pattern)):
+            offset = min(max(integer(asked, "offset"), 0), len(subjects))
+            paging = {"total": len(subjects), "offset": offset, "limit": _SUBJECTS_LIMIT}
+            if page := dict(list(subjects.items())[offset : offset + _SUBJECTS_LIMIT]):
+                state["subjects"] = page
         ts = {"ts": about.pop("ts")} if "ts" in about else {}
         cluster = {"cluster": {"leader": self._server_name}} if self._jetstream.profile.timestamps else {}
         return {**paging, **about, **cluster, **ts}
@@ -264,7 +271,7 @@ class Api:
         if not profile.asset_metadata:
             return {}
         own = dict(table(config.get("metadata")))
-        own["_nats.req.level"] = "0"
+        own["_nats.req.level"] = "1" if config.get("pause_until") else "0"
         if not listed:
             own.update({"_nats.level": str(profile.api_level), "_nats.ver": profile.version})
         return {"metadata": dict(sorted(own.items()))}
@@ -354,7 +361,7 @@ class Api:
                 raise RefusedError(refusals.FILTERS_IN_SUBJECT)
             if text(config, "filter_subject") != ".".join(names[2:]):
                 raise RefusedError(refusals.FILTER_MISMATCH)
-        return self._create(self._stream(names[0]), name, config, text(asked, "action"), now)
+        return self._create(self._stream(names[0]), name, asked, config, now)
 
     def _consumer_durable(self, names: list[str], body: bytes, now: int) -> Table:
         asked, config = self._asked_consumer(names[0], body)
@@ -365,7 +372,7 @@ class Api:
             raise RefusedError(refusals.DURABLE_NAME_MISMATCH)
         if self._jetstream.profile.names_consumers:
             config["name"] = durable
-        return self._create(self._stream(names[0]), durable, config, text(asked, "action"), now)
+        return self._create(self._stream(names[0]), durable, asked, config, now)
 
     def _asked_consumer(self, stream: str, body: bytes) -> tuple[Table, Table]:
         profile = self._jetstream.profile
@@ -377,8 +384,11 @@ class Api:
             raise RefusedError(refusals.NAME_MISMATCH)
         return asked, dict(table(asked.get("config")))
 
-    def _create(self, stream: Stream, name: str, asked: Table, action: str, now: int) -> Table:
+    def _create(self, stream: Stream, name: str, request: Table, asked: Table, now: int) -> Table:
+        action, pedantic = text(request, "action"), request.get("pedantic") is True
         jetstream, profile = self._jetstream, self._jetstream.profile
+        if pedantic and integer(asked, "max_deliver") < -1:
+            raise RefusedError(refusals.PEDANTIC.about("max_deliver must be set to -1"))
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
         self._check_consumer(stream, config)
         action = action if profile.consumer_action else ""

@@ -166,6 +166,8 @@ def stream_config(asked: Table, profile: Profile) -> Table:
         raise RefusedError(refusals.NOT_MODELLED.about("more than one replica"))
     if not texts(config, "subjects"):
         config["subjects"] = [config["name"]]
+    if config["sealed"]:
+        config.update({"discard": "new", "deny_delete": True, "deny_purge": True})
     window, age = integer(config, "duplicate_window"), integer(config, "max_age")
     if window == 0:
         window = 120 * SECOND

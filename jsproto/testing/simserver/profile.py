@@ -68,6 +68,8 @@ class Profile:
     filter_within_stream: bool
     #: Nats-Required-Api-Level is honoured.
     required_api_level: bool
+    #: Clients may not publish under ``$NRG.``.
+    reserves_nrg: bool
     #: ``$JS.API.CONSUMER.PAUSE`` exists.
     pause: bool
     #: Acknowledgement subjects of 11 tokens can be switched on.
@@ -131,6 +133,7 @@ _V2_9: Final = Profile(
     multiple_filters=False,
     filter_within_stream=True,
     required_api_level=False,
+    reserves_nrg=False,
     pause=False,
     ack_v2=False,
     two_blanks=True,
@@ -179,6 +182,7 @@ _V2_11: Final = evolve(
     partial_no_wait_404=True,
     silent_full_with_heartbeat=True,
     verbose_json_errors=True,
+    reserves_nrg=True,
     pause=True,
     asset_metadata=True,
     workqueue_ack_text="consumer in pull mode requires explicit ack policy on workqueue stream",

@@ -86,6 +86,7 @@ FILTERS_OVERLAP: Final = Refusal(400, 10138, "consumer subject filters cannot ov
 FILTER_EMPTY: Final = Refusal(400, 10139, "consumer filter in FilterSubjects cannot be empty")
 CONSUMER_EXISTS: Final = Refusal(400, 10148, "consumer already exists")
 CONSUMER_DOES_NOT_EXIST: Final = Refusal(400, 10149, "consumer does not exist")
+PEDANTIC: Final = Refusal(400, 10157, "pedantic mode: {}")
 REQUIRED_API_LEVEL: Final = Refusal(412, 10185, "JetStream minimum api level required")
 EXPECTED_SUBJECT_ALONE: Final = Refusal(400, 10193, "missing sequence for expected last sequence per subject")
 

@@ -38,6 +38,7 @@ class SimServer:
         now: virtual seconds at the start.
         name: ``server_name``.
         auth: who may come in; ``None``: everybody.
+        auth_timeout: seconds within which a client must introduce itself, if ``auth`` is set.
         permissions: what clients may do.
         jetstream: ``False``: a server without JetStream.
         domain: JetStream domain.
@@ -61,6 +62,7 @@ class SimServer:
         now: float = 0.0,
         name: str = "sim",
         auth: Auth | None = None,
+        auth_timeout: float = 2.0,
         permissions: Permissions | None = None,
         jetstream: bool = True,
         domain: str = "",
@@ -75,6 +77,7 @@ class SimServer:
         self.profile = profile_of(version)
         self.name = name
         self.auth = auth
+        self.auth_timeout = round(auth_timeout * SECOND)
         self.permissions = permissions if permissions is not None else Permissions()
         self.max_payload = max_payload
         self.max_subs = max_subs

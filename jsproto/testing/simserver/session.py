@@ -51,8 +51,6 @@ ERRORS: Final[Mapping[str, bool]] = {
 #: The server's round-trip probe, and the spread that it adds to it.
 FIRST_PING: Final = 2 * SECOND
 FIRST_PING_SPREAD: Final = 400 * 10**6
-#: A server with authorization hangs up when no CONNECT came for so long.
-AUTH_TIMEOUT: Final = 2 * SECOND
 
 
 @final
@@ -74,7 +72,10 @@ class Auth:
 @final
 @frozen(kw_only=True)
 class Permissions:
-    """What clients may do: patterns; an empty ``allow`` allows everything that is not denied."""
+    """What clients may do: patterns; an empty ``allow`` allows everything that is not denied.
+
+    A pattern of ``subscribe_allow`` may carry a queue group behind a blank: interest only as a member of that group.
+    """
 
     publish_allow: tuple[str, ...] = ()
     publish_deny: tuple[str, ...] = ()
@@ -85,15 +86,25 @@ class Permissions:
         """Whether a message may be published on ``subject``."""
         return _permitted(subject, self.publish_allow, self.publish_deny)
 
-    def may_subscribe(self, subject: str) -> bool:
-        """Whether interest in ``subject`` is permitted."""
-        return _permitted(subject, self.subscribe_allow, self.subscribe_deny)
+    def may_subscribe(self, subject: str, queue: str = "") -> bool:
+        """Whether interest in ``subject``, as a member of ``queue`` if one is named, is permitted."""
+        if any(matches(pattern, subject) for pattern in self.subscribe_deny):
+            return False
+        wanted = [pattern.partition(" ") for pattern in self.subscribe_allow]
+        return not wanted or any(
+            matches(pattern, subject) and group in {"", queue} for pattern, _, group in wanted
+        )
+
+    def may_receive(self, subject: str) -> bool:
+        """Whether a message on ``subject`` may reach a wildcard subscription."""
+        return not any(matches(pattern, subject) for pattern in self.subscribe_deny)
 
 
 class Core(Protocol):
     """What a session asks of the server that owns it."""
 
     auth: Auth | None
+    auth_timeout: int
     permissions: Permissions
     max_subs: int
     ping_interval: int
@@ -165,7 +176,7 @@ class Session:
         self._rtt_known = False
         self._pings_out = 0
         self._ping_at = now + FIRST_PING + core.jitter(FIRST_PING_SPREAD)
-        self._auth_at = now + AUTH_TIMEOUT if core.auth is not None else None
+        self._auth_at = now + core.auth_timeout if core.auth is not None else None
         self._out.append(core.info(self, after_connect=False))
 
     # ------------------------------------------------------------------------------------------------ inputs
@@ -227,6 +238,8 @@ class Session:
         two_blanks: bool,
     ) -> None:
         """Write one message for ``sub``; a client without headers gets the payload alone."""
+        if not self._core.permissions.may_receive(subject):
+            return
         words = f"{subject} {sub.sid} {reply} " if reply or two_blanks else f"{subject} {sub.sid} "
         line = words.encode("utf-8", "surrogateescape")
         if block and self.headers:
@@ -335,9 +348,7 @@ class Session:
         if command.reply.startswith(("$JS.ACK.", "$GNR.", "_R_.")):
             self.fail(f'Permissions Violation for Publish with Reply of "{command.reply}"')
             return
-        if command.subject.startswith(("_GR_.", "$NRG.")) or not self._core.permissions.may_publish(
-            command.subject
-        ):
+        if self._reserved(command.subject) or not self._core.permissions.may_publish(command.subject):
             self.fail(f'Permissions Violation for Publish to "{command.subject}"')
             return
         if self.pedantic and not (is_valid(command.subject) and is_literal(command.subject)):
@@ -346,12 +357,17 @@ class Session:
             return
         self._core.published(self, command, now)
 
+    def _reserved(self, subject: str) -> bool:
+        return subject.startswith("_GR_.") or (
+            self._core.profile.reserves_nrg and subject.startswith("$NRG.")
+        )
+
     def _subscribe(self, command: SubLine) -> None:
         core = self._core
         if not is_valid(command.subject):
             self.fail("Invalid Subject")
             return
-        if not core.permissions.may_subscribe(command.subject):
+        if not core.permissions.may_subscribe(command.subject, command.queue):
             group = f' using queue "{command.queue}"' if command.queue else ""
             self.fail(f'Permissions Violation for Subscription to "{command.subject}"{group}')
             return

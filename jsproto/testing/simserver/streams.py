@@ -54,10 +54,6 @@ class Follower(Protocol):
     def purged(self, first: int, now: int) -> None:
         """Everything below ``first`` left the stream."""
 
-    def interested_in(self, subject: str) -> bool:
-        """Whether the subject is one that this consumer wants."""
-        ...
-
     def needs(self, message: Stored) -> bool:
         """Whether this consumer has not done with the message."""
         ...

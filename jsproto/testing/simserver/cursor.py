@@ -1,0 +1,97 @@
+"""Where a consumer stands in its stream: what it wants, what it comes to next, and how much is still ahead."""
+
+from __future__ import annotations
+
+from jsproto.testing.simserver.documents import Table, integer, text, texts
+from jsproto.testing.simserver.gotime import parse_rfc3339
+from jsproto.testing.simserver.streams import Stored, Stream
+from jsproto.testing.simserver.subjects import covers, matches
+
+
+class Cursor:
+    """A place in a stream, moving forward over the subjects that are wanted.
+
+    With ``last_per_subject`` a list of single messages comes first. ``pending`` is what is still ahead: kept by counting,
+    and counted anew when messages or filters change at large.
+    """
+
+    __slots__ = ("_skips", "_stream", "filters", "next_seq", "pending")
+
+    def __init__(self, stream: Stream, config: Table) -> None:
+        self._stream = stream
+        self._skips: list[int] = []
+        self.filters: list[str] = []
+        self.pending = 0
+        self.choose(config)
+        self.next_seq = self._start(config)
+        self.count()
+
+    def choose(self, config: Table) -> None:
+        """Take over the filters of a configuration; filters that let everything pass are none."""
+        one = text(config, "filter_subject")
+        filters = [one] if one else texts(config, "filter_subjects")
+        everything = all(any(covers(each, subject) for each in filters) for subject in self._stream.subjects)
+        self.filters = [] if everything else filters
+
+    def _start(self, config: Table) -> int:
+        stream, policy = self._stream, text(config, "deliver_policy")
+        first, end = max(stream.first, 1), stream.last + 1
+        if policy == "last":
+            return max((each.seq for each in stream.after(first) if self.wants(each.subject)), default=end)
+        if policy == "by_start_sequence":
+            return max(first, integer(config, "opt_start_seq"))
+        if policy == "by_start_time":
+            moment = parse_rfc3339(text(config, "opt_start_time")) or 0
+            return next((each.seq for each in stream.after(first) if each.time >= moment), end)
+        if policy == "last_per_subject":
+            self._skips = stream.newest_per_subject(self.filters or [">"])
+            return end
+        return end if policy == "new" else min(first, end)
+
+    def wants(self, subject: str) -> bool:
+        """Whether messages on this subject are for the consumer."""
+        return not self.filters or any(matches(pattern, subject) for pattern in self.filters)
+
+    def count(self) -> None:
+        """Count anew what is ahead."""
+        ahead = sum(self.wants(each.subject) for each in self._stream.after(self.next_seq))
+        self.pending = ahead + len(self._skips)
+
+    def step(self) -> tuple[Stored, bool] | None:
+        """The next message, and whether it came from the list of single ones; ``None`` at the end."""
+        while self._skips:
+            message = self._stream.message(self._skips.pop(0))
+            if message is not None:
+                return message, True
+        for message in self._stream.after(self.next_seq):
+            if self.wants(message.subject):
+                self.next_seq = message.seq + 1
+                return message, False
+        self.next_seq = max(self.next_seq, self._stream.last + 1)
+        return None
+
+    def back(self, seq: int, *, single: bool) -> None:
+        """Undo the last step: nobody could take the message."""
+        if single:
+            self._skips.insert(0, seq)
+        else:
+            self.next_seq = seq
+
+    def stored(self, message: Stored) -> bool:
+        """The stream has a new message; answers whether it is for this consumer."""
+        wanted = message.seq >= self.next_seq and self.wants(message.subject)
+        self.pending += wanted
+        return wanted
+
+    def removed(self, message: Stored) -> None:
+        """A message left the stream."""
+        if message.seq in self._skips:
+            self._skips.remove(message.seq)
+            self.pending -= 1
+        elif message.seq >= self.next_seq and self.wants(message.subject):
+            self.pending -= 1
+
+    def purged(self, first: int) -> None:
+        """Everything below ``first`` is gone."""
+        self.next_seq = max(self.next_seq, first)
+        self.count()
