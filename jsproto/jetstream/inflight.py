@@ -97,13 +97,19 @@ class InFlight(Stateful):
         Raises:
             LocalProtocolError: the token is taken.
         """
-        self._opened(token, message)
+        if token in self.open:
+            raise LocalProtocolError(f"expected a token that is not in use, seen {shorten(token)}")
+        self.open[token] = message
         self.pending += 1
         self.bytes += message[SIZE]
+        if self.due is None:  # all that are open were sent before, so they fall due before
+            self.due = message[DEADLINE]
 
     def again(self, token: str, message: Sent) -> None:
         """A message that still holds its slot was sent once more, under a token of its own."""
-        self._opened(token, message)
+        self.open[token] = message
+        if self.due is None or message[DEADLINE] < self.due:
+            self.due = message[DEADLINE]
         self._schedule.clear()  # its deadline is older than those behind it: the order is to be found anew
 
     def answered(self, token: str) -> Sent | None:
@@ -157,10 +163,3 @@ class InFlight(Stateful):
         super().restore(data)
         written = cast("dict[str, object]", data["open"])
         self.open = {token: sent_read(each) for token, each in written.items()}
-
-    def _opened(self, token: str, message: Sent) -> None:
-        if token in self.open:
-            raise LocalProtocolError(f"expected a token that is not in use, seen {shorten(token)}")
-        self.open[token] = message
-        if self.due is None or message[DEADLINE] < self.due:
-            self.due = message[DEADLINE]

@@ -486,14 +486,19 @@ def _nobody(message: Sent) -> NoResponders:
 def _unpacked(item: object) -> tuple[str, bytes, Headers | None]:
     """A message given as a plain tuple; class patterns would read better and cost five times as much."""
     parts = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
-    if 1 < len(parts) < 4:
-        subject, payload, headers = parts if len(parts) == 3 else (*parts, None)
-        if (
-            isinstance(subject, str)
-            and isinstance(payload, bytes)
-            and (headers is None or isinstance(headers, Headers))
-        ):
-            return subject, payload, headers
+    headers: object = None
+    if len(parts) == 2:
+        subject, payload = parts
+    elif len(parts) == 3:
+        subject, payload, headers = parts
+    else:
+        subject = payload = None
+    if (
+        isinstance(subject, str)
+        and isinstance(payload, bytes)
+        and (headers is None or isinstance(headers, Headers))
+    ):
+        return subject, payload, headers
     seen = ", ".join(type(each).__name__ for each in parts)
     raise LocalProtocolError(
         f"expected a Publish, (subject, payload) or (subject, payload, headers), seen ({seen})"
