@@ -16,6 +16,8 @@ from typing import Final
 
 from attrs import Factory, define
 
+from jsproto.errors import JsprotoError
+
 STREAM: Final = "ORDERS"
 SUBJECTS: Final = ("ORDERS.*",)
 RECEIVED: Final = "ORDERS.received"
@@ -44,8 +46,15 @@ EXPECTED: Final[dict[str, object]] = {
 
 
 #: Consumer -> its ack floor: the number of its last delivery, and the sequence of its last message in the stream. The
-#: second is a least value: nats-server 2.9 lets the floor run on over messages that the consumer's filter leaves out.
+#: second is a least value: nats-server 2.10 and before let the floor run on over messages that the consumer's filter leaves out.
 FLOORS: Final = {"NEW": (ORDERS + 1, ORDERS), "DISPATCH": (ORDERS - 1, 2 * ORDERS - 1)}
+
+
+class StreamInTheWay(JsprotoError):
+    """The server has a stream ORDERS already; it is somebody's, so the story is not played there."""
+
+    def __init__(self) -> None:
+        super().__init__(f"expected a server without a stream {STREAM}, it has one; it was not touched")
 
 
 class Fate(Enum):

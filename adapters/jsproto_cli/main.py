@@ -1,0 +1,41 @@
+"""`jsproto`: the door to the command line. It parses words, calls one subcommand, and gives back its exit code.
+
+Exit codes: 0 all is as it must be; 1 something differs, and the last lines say what; 2 the words were wrong.
+SIGTERM ends a command like Ctrl-C does, so that a server which was started is stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import jsproto
+from jsproto_cli import demo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    root = argparse.ArgumentParser(
+        prog="jsproto", description="NATS JetStream as pure protocol state machines."
+    )
+    root.add_argument("--version", action="version", version=f"jsproto {jsproto.__version__}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    demo.add_to(commands)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; gives the exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    words = parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = words.command
+    return command(words)
+
+
+def _terminated(*_: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
