@@ -104,6 +104,27 @@ def test_a_message_sent_again_falls_due_at_its_old_deadline():
     assert flight.overdue(3.0) == [sent(3, 3.0)]
 
 
+def test_sending_again_leaves_an_earlier_deadline_as_it_is():
+    flight = InFlight(5)
+    for number in range(1, 3):
+        flight.sent(str(number), sent(number, float(number)))
+    flight.answered("2")
+    flight.again("2'", sent(2, 2.0))
+
+    assert flight.due == 1.0
+    assert flight.overdue(2.0) == [sent(1, 1.0), sent(2, 2.0)]
+
+
+def test_a_message_sent_again_may_be_the_only_one_open():
+    flight = InFlight(5)
+    flight.sent("1", sent(1, 1.0))
+    flight.answered("1")
+    assert flight.overdue(1.0) == []
+    flight.again("1'", sent(1, 1.5))
+
+    assert flight.due == 1.5
+
+
 def test_a_lost_link_hands_out_what_is_open_in_the_order_of_sending():
     flight = InFlight(5)
     for number in range(1, 4):
