@@ -1,0 +1,474 @@
+"""What every adapter with ``await`` has in common: the client's verbs, and the feed, sink and events that they give.
+
+Theory. An adapter adds one way to wait (`_waiter`, `_woken`), a clock and a transport; everything else is here, so that
+asyncio and whoever comes later behave alike.
+
+Whoever waits takes a place, asks for a pump, waits, leaves the place and looks again: *await, then take*. Nothing is taken
+before the wait is over, so a cancelled wait loses nothing. What is there already is taken without any await.
+"""
+
+# ruff: noqa: ASYNC109, SLF001 - the core keeps the time; client, link and handles are one thing in several classes
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Generic, NoReturn, Self, TypeVar, final, overload
+
+from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.message import Message
+from jsproto.core.once import Once
+from jsproto.core.request import Flush, request
+from jsproto.core.subscription import Overflow, Subscription
+from jsproto.driver import Listener, Seat, Told, busy
+from jsproto.errors import ConversationClosed, OutboundFull
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.message import JsMessage
+from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.headers import HeaderItems
+from jsproto_io._base import Base, failure_of, headers_of
+from jsproto_io._facade_async import AsyncJetStream
+from jsproto_io._messages import AsyncMessage
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class AsyncClient(Base):
+    """One connection to one NATS system, and what can be done with it."""
+
+    __slots__ = ("_kicked", "_now")
+
+    MESSAGE = AsyncMessage
+
+    _kicked: bool
+    _now: Callable[[], float]
+
+    # ------------------------------------------------------------------ the three verbs
+
+    @overload
+    async def run(self, conversation: Conversation[JsMessage]) -> AsyncMessage: ...
+    @overload
+    async def run(self, conversation: Conversation[T]) -> T: ...
+    async def run(self, conversation: Conversation[T]) -> T:
+        """Open a conversation, wait for its one result and give it. Cancelling gives the conversation up.
+
+        Raises:
+            JsprotoError: what the conversation raises.
+            ConversationClosed: it ended without a result, or the connection is closed.
+        """
+        now = self._now
+        seat = self._opened(conversation, now())
+        connection = self._connection
+        try:
+            while (item := connection.take(conversation, now())) is NEED_DATA:
+                await self._taking(seat)
+        finally:
+            if not conversation.finished:
+                connection.close(conversation, now())
+            self._kick()
+        if item is ENDED:
+            raise ConversationClosed(f"expected a result of {type(conversation).__name__}, it ended without")
+        return item
+
+    @overload
+    def stream(self, feed: Conversation[JsMessage]) -> Feed[AsyncMessage]: ...
+    @overload
+    def stream(self, feed: Conversation[T]) -> Feed[T]: ...
+    def stream(self, feed: Conversation[T]) -> Feed[T]:
+        """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at the end."""
+        return Feed(self, feed)
+
+    def sink(self, sink: Conversation[T]) -> Sink[T]:
+        """A conversation that takes items: ``async with nc.sink(window) as s: await s.put(...)``."""
+        return Sink(self, sink)
+
+    # ------------------------------------------------------------------ core NATS
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", *, reply: str = "", headers: HeaderItems | None = None
+    ) -> None:
+        """Publish a message, fire and forget; waits while too many bytes are on their way.
+
+        Raises:
+            InvalidSubject, InvalidHeader, PayloadTooLarge: nothing was sent.
+            ConversationClosed: the connection is closed.
+        """
+        command = Publish(subject, payload, reply, None if headers is None else headers_of(headers))
+        while not self._connection.send(command, self._now()):
+            await self._changed()
+        if not self._kicked:
+            self._kick()
+
+    def subscribe(
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        limit: int = 0,
+        max_messages: int = 65_536,
+        max_bytes: int = 64 * 1024 * 1024,
+        policy: Overflow = Overflow.DROP_NEWEST,
+    ) -> Feed[Message]:
+        """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in messages: ...``.
+
+        Args:
+            subject: may hold wildcards.
+            queue: share the messages with the other members of this queue group.
+            limit: end after so many messages; 0 for none.
+            max_messages: most messages that may wait here; ``max_bytes`` most bytes.
+            max_bytes: see ``max_messages``.
+            policy: what happens to messages that do not fit.
+
+        Raises:
+            InvalidSubject, InvalidConfig: nothing was sent.
+        """
+        return Feed(
+            self,
+            Subscription(
+                subject,
+                queue=queue,
+                limit=limit,
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                policy=policy,
+            ),
+        )
+
+    async def request(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems | None = None,
+        timeout: float = 5.0,
+    ) -> Message:
+        """Ask on a subject and wait at most ``timeout`` seconds for one answer.
+
+        Raises:
+            NoResponders: nobody listens there.
+            RequestTimeout: no answer in time.
+            Disconnected: the link was lost meanwhile.
+        """
+        return await self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+
+    async def flush(self, timeout: float = 10.0) -> float:
+        """Wait until the server has read everything sent so far; gives the round trip in seconds.
+
+        Raises:
+            RequestTimeout: no answer in time.
+            Disconnected: the link was lost meanwhile; what was sent may be lost too.
+        """
+        return await self.run(Flush(timeout))
+
+    async def rtt(self, timeout: float = 10.0) -> float:
+        """The round trip to the server in seconds."""
+        return await self.run(Flush(timeout))
+
+    def jetstream(
+        self, *, domain: str | None = None, prefix: str | None = None, timeout: float = 5.0
+    ) -> AsyncJetStream:
+        """JetStream of the own domain, of another one, or behind another API prefix.
+
+        Args:
+            domain: name of another domain.
+            prefix: the whole API prefix instead, for an imported API.
+            timeout: seconds that a request waits unless it says otherwise.
+        """
+        return AsyncJetStream(self, JetStream(domain=domain, prefix=prefix, timeout=timeout))
+
+    # ------------------------------------------------------------------ life
+
+    def events(self) -> Events:
+        """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""
+        return Events(self, self._driver.listen())
+
+    async def reconnect(self) -> None:
+        """Leave this server and dial again; what is open goes on by itself."""
+        self._connection.reconnect(self._now())
+        self._pump()
+
+    async def drain(self) -> None:
+        """Ask for nothing new, let readers take what is there, then close; at most ``drain_timeout`` seconds."""
+        self._connection.tell(None, Wish.DRAIN, self._now())
+        self._kick()
+        while not self._driver.closed:
+            await self._changed()
+        await self.close()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End everything, wait shortly until the server has read what was sent, and hang up."""
+
+    # ------------------------------------------------------------------ settling
+
+    def settle_now(self, once: Once) -> bool:
+        """Write what may be written once; ``False`` if it may not be written any more.
+
+        Raises:
+            OutboundFull: too many bytes wait for a link.
+        """
+        settled = self._connection.settle(once, self._now())
+        if not self._kicked:
+            self._kick()
+        return settled
+
+    async def settle(self, once: Once) -> bool:
+        """As `settle_now`, but wait for room."""
+        while True:
+            try:
+                return self.settle_now(once)
+            except OutboundFull:
+                await self._changed()
+
+    # ------------------------------------------------------------------ waiting
+
+    @abstractmethod
+    def _kick(self) -> None:
+        """Pump soon, once for all wishes of this turn."""
+
+    @abstractmethod
+    def _waiter(self) -> object:
+        """A fresh waiter."""
+
+    @abstractmethod
+    def _woken(self, waiter: object) -> Awaitable[object]:
+        """Wait until it is woken."""
+
+    async def _taking(self, seat: Seat) -> None:
+        """Wait until there may be an item."""
+        waiter = seat.taker = self._waiter()
+        self._kick()
+        try:
+            await self._woken(waiter)
+        finally:
+            seat.taker = None
+
+    async def _putting(self, seat: Seat) -> None:
+        """Wait until there may be room."""
+        waiter = seat.putter = self._waiter()
+        self._kick()
+        try:
+            await self._woken(waiter)
+        finally:
+            seat.putter = None
+
+    async def _listening(self, listener: Listener) -> None:
+        """Wait until there may be something to hear."""
+        waiter = listener.waiter = self._waiter()
+        try:
+            await self._woken(waiter)
+        finally:
+            listener.waiter = None
+
+    async def _changed(self) -> None:
+        """Wait until something changes for the connection as a whole."""
+        waiter = self._waiter()
+        self._driver.wait(waiter)
+        self._kick()
+        try:
+            await self._woken(waiter)
+        finally:
+            self._driver.leave(waiter)
+
+
+def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
+    raise ConversationClosed(
+        f"expected {type(conversation).__name__} to be opened first: enter it with an async with statement"
+    )
+
+
+@final
+class Feed(Generic[T_co]):
+    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an async iterator.
+
+    Attributes:
+        feed: the conversation, for what it shows beyond its items.
+    """
+
+    __slots__ = ("_client", "_seat", "_take", "feed")
+
+    def __init__(self, client: AsyncClient, feed: Conversation[T_co]) -> None:
+        self._client = client
+        self._seat: Seat = Seat(client)
+        self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
+        self.feed = feed
+
+    async def __aenter__(self) -> Self:
+        client = self._client
+        self._seat = client._opened(self.feed, client._now())
+        self._take = client._connection.take
+        client._kick()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T_co:
+        client = self._client
+        if self._seat.taker is not None:
+            raise busy("take", self.feed)
+        if not client._kicked:
+            client._kick()  # the pump comes after this step: it sees what taking does
+        item = self._take(self.feed, client._now())
+        while item is NEED_DATA:
+            await client._taking(self._seat)
+            item = self._take(self.feed, client._now())
+        if item is ENDED:
+            raise StopAsyncIteration
+        return item
+
+    async def batches(self) -> AsyncIterator[list[T_co]]:
+        """Everything at hand in one list, again and again: fewer steps for each item."""
+        client = self._client
+        while True:
+            client._kick()
+            items = client._driver.take_all(self.feed, client._now())
+            if items is ENDED:
+                return
+            if items is NEED_DATA:
+                await client._taking(self._seat)
+            else:
+                yield items
+
+    async def drain(self) -> None:
+        """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
+        self._tell(Wish.DRAIN)
+
+    async def stop(self) -> None:
+        """Ask for nothing new and end as soon as the server has settled what was asked for."""
+        self._tell(Wish.STOP)
+
+    async def close(self) -> None:
+        """End it now. What was handed out can still be settled."""
+        client = self._client
+        client._connection.close(self.feed, client._now())
+        client._kick()
+
+    def _tell(self, wish: Wish) -> None:
+        client = self._client
+        client._connection.tell(self.feed, wish, client._now())
+        client._kick()
+
+
+@final
+class Sink(Generic[T]):
+    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
+
+    Attributes:
+        window: the conversation, for what it shows beyond its results.
+    """
+
+    __slots__ = ("_client", "_rest", "_seat", "window")
+
+    def __init__(self, client: AsyncClient, window: Conversation[T]) -> None:
+        self._client = client
+        self._seat: Seat = Seat(client)
+        self._rest: deque[T] = deque()
+        self.window = window
+
+    async def __aenter__(self) -> Self:
+        client = self._client
+        self._seat = client._opened(self.window, client._now())
+        client._kick()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drain.
+
+        Raises:
+            JsprotoError: the first failure among the results that nobody took.
+        """
+        if kind is not None:
+            await self.close()
+            return
+        await self.drain()
+        client = self._client
+        while (
+            items := client._driver.take_all(self.window, client._now())
+        ) is not ENDED and items is not NEED_DATA:
+            self._rest.extend(items)
+        for failure in filter(None, map(failure_of, self._rest)):
+            raise failure
+
+    async def put(self, item: object) -> None:
+        """Hand in an item, as soon as there is room.
+
+        Raises:
+            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was sent.
+        """
+        client = self._client
+        while not client._driver.put(self.window, item, client._now()):
+            await client._putting(self._seat)
+        if not client._kicked:
+            client._kick()
+
+    async def results(self) -> AsyncIterator[T]:
+        """The results so far and to come, until the sink is drained or closed."""
+        client = self._client
+        while True:
+            while self._rest:
+                yield self._rest.popleft()
+            client._kick()
+            item = client._driver.take(self.window, client._now())
+            if item is ENDED:
+                return
+            if item is NEED_DATA:
+                await client._taking(self._seat)
+            else:
+                yield item
+
+    async def drain(self) -> None:
+        """Take no further items, and wait until every one has its result."""
+        client = self._client
+        client._connection.tell(self.window, Wish.DRAIN, client._now())
+        client._kick()
+        while client._driver.ending(self.window):
+            await client._putting(self._seat)
+
+    async def close(self) -> None:
+        """End it now; what has no result yet ends with an unknown outcome."""
+        client = self._client
+        client._connection.close(self.window, client._now())
+        client._kick()
+
+
+@final
+class Events:
+    """What happens to a connection, in order: an async iterator that ends behind `Closed`."""
+
+    __slots__ = ("_client", "_listener")
+
+    def __init__(self, client: AsyncClient, listener: Listener) -> None:
+        self._client = client
+        self._listener = listener
+
+    @property
+    def missed(self) -> int:
+        """Events that were dropped because nobody took them."""
+        return self._listener.missed
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Told:
+        while (told := self._listener.take()) is NEED_DATA:
+            await self._client._listening(self._listener)
+        if told is ENDED:
+            self.close()
+            raise StopAsyncIteration
+        return told
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._client._driver.unlisten(self._listener)

@@ -1,0 +1,192 @@
+"""What the clients of all adapters have in common, and nothing that waits.
+
+A client owns one `Driver`. After every input it *pumps*: obeys the orders, wakes the waiters, writes the bytes, arms the
+one deadline. How each of these is done is the adapter's; that they are done in this order is said here, once.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar, Unpack
+
+from jsproto.core.connection import Connection, Stats
+from jsproto.core.conversation import Conversation
+from jsproto.core.events import Authenticate, Dial, Upgrade
+from jsproto.core.options import Options
+from jsproto.core.servers import Server
+from jsproto.driver import Driver, Order, Seat
+from jsproto.errors import AuthorizationFailed, ConversationClosed, JsprotoError, TlsUnavailable
+from jsproto.jetstream.message import JsMessage
+from jsproto.wire.frames import Info
+from jsproto.wire.headers import HeaderItems, Headers
+from jsproto_io._options import ConnectOptions, Servers, options_of
+
+T = TypeVar("T")
+
+
+class Base:
+    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make."""
+
+    __slots__ = ("__weakref__", "_begun", "_connection", "_driver", "_options")
+
+    MESSAGE: type[JsMessage]
+
+    def __init__(self, servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> None:
+        self._options: Options = options_of(servers, ask=ask, **options)
+        self._begun = False
+        self._connection: Connection
+        self._driver: Driver
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Only what `_begin` sets can be missing."""
+            if name in {"_connection", "_driver"}:
+                raise ConversationClosed(
+                    "expected a connected client: enter connect(...) with a with statement"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def info(self) -> Info:
+        """The newest INFO of the server.
+
+        Raises:
+            ConversationClosed: none has come yet.
+        """
+        info = self._connection.info
+        if info is None:
+            raise ConversationClosed("expected a client that was connected, no INFO has come yet")
+        return info
+
+    @property
+    def server(self) -> Server:
+        """The server of the present link or attempt."""
+        return self._connection.server
+
+    @property
+    def stats(self) -> Stats:
+        """Counters since the client was connected."""
+        return self._connection.stats
+
+    @property
+    def connected(self) -> bool:
+        """Whether a link is up now."""
+        return self._connection.connected
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over; a client that was never entered is not."""
+        return self._begun and self._connection.closed
+
+    # ------------------------------------------------------------------ driving
+
+    def _begin(self, now: float) -> None:
+        """Make the connection, which asks to dial at once.
+
+        Raises:
+            ConversationClosed: this client was entered before.
+        """
+        if self._begun:
+            raise ConversationClosed("expected a new client, this one was entered before: connect anew")
+        self._begun = True
+        self._connection = Connection(self._options, entropy=os.urandom, now=now)
+        self._driver = Driver(self._connection, self)
+
+    def _opened(self, conversation: Conversation[T], now: float) -> Seat:
+        """Open a conversation; a feed of stored messages makes messages of this client's colour."""
+        if getattr(conversation, "message", None) is JsMessage:
+            setattr(conversation, "message", self.MESSAGE)  # noqa: B010 - only feeds of stored messages have it
+        return self._driver.open(conversation, now)
+
+    def _pump(self) -> None:
+        """Drain the outputs of the connection: events, bytes, deadline."""
+        connection = self._connection
+        driver = self._driver
+        driver.collect()
+        while driver.orders:
+            self._obey(driver.orders.popleft())
+            driver.collect()
+        choked = connection.choked
+        data = connection.data_to_send()
+        if data:
+            self._write(data)
+            if choked:
+                driver.collect()
+        if driver.woken:
+            woken, driver.woken = driver.woken, []
+            for waiter in woken:
+                self._wake(waiter)
+        self._arm(connection.next_deadline())
+
+    def _obey(self, order: Order) -> None:
+        if isinstance(order, Dial):
+            self._dial(order.server)
+        elif isinstance(order, Authenticate):
+            self._authenticate(order)
+        elif isinstance(order, Upgrade):
+            self._hang_up()
+            self._failed(
+                TlsUnavailable(f"expected no need of TLS at {order.server}: this version has none yet")
+            )
+        else:
+            data = self._connection.data_to_send()
+            if data:
+                self._write(data)
+            self._hang_up()
+
+    # ------------------------------------------------------------------ what an adapter adds
+
+    def _dial(self, server: Server) -> None:
+        """Begin to open a byte stream; later `transport_up` or `transport_down`."""
+        raise NotImplementedError
+
+    def _authenticate(self, order: Authenticate) -> None:
+        """Find credentials; then or later `authenticate` or `authentication_failed`."""
+        raise NotImplementedError
+
+    def _hang_up(self) -> None:
+        """Close the byte stream or stop opening it, without waiting and without `transport_down`."""
+        raise NotImplementedError
+
+    def _failed(self, error: Exception | None) -> None:
+        """The byte stream is gone: say `transport_down`; a pump follows."""
+        raise NotImplementedError
+
+    def _write(self, data: bytes) -> None:
+        """Hand bytes to the byte stream and say `transport_unsent`."""
+        raise NotImplementedError
+
+    def _wake(self, waiter: object) -> None:
+        """Let a waiter look again."""
+        raise NotImplementedError
+
+    def _arm(self, deadline: float | None) -> None:
+        """Note when `handle_tick` is due."""
+        raise NotImplementedError
+
+
+def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
+    """What it means that asking for credentials raised: a typed error, and no secret that was in it."""
+    if isinstance(error, JsprotoError):
+        return error
+    return AuthorizationFailed(
+        f"expected credentials for {order.server}, asking for them raised {type(error).__name__}"
+    )
+
+
+def headers_of(given: HeaderItems | None) -> Headers | None:
+    """Headers as commands want them.
+
+    Raises:
+        InvalidHeader: a name or value that no header can carry.
+    """
+    return given if given is None or isinstance(given, Headers) else Headers(given)
+
+
+def failure_of(result: object) -> JsprotoError | None:
+    """The error that a result of a sink stands for, if it stands for one."""
+    error = getattr(result, "error", None)
+    return error if isinstance(error, JsprotoError) else None

@@ -1,0 +1,815 @@
+"""JetStream with plain calls: written by ``_generate.py`` from `jsproto.jetstream.context`. Do not edit."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal, Unpack, final
+
+from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.consume import OnDeleted
+from jsproto.jetstream.context import Consumer, JetStream, Stream
+from jsproto.jetstream.fetch import FetchMode
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
+from jsproto.jetstream.window import PublishResult
+from jsproto.wire.headers import HeaderItems
+from jsproto_io._messages import SyncMessage
+from jsproto_io._verbs import SyncFeed, SyncSink, SyncVerbs
+
+
+@final
+class SyncJetStream:
+    """JetStream of one account and domain."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: SyncVerbs, pure: JetStream) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Sync{self._pure!r}"
+
+    @property
+    def domain(self) -> str | None:
+        """As in `jsproto.jetstream.context.JetStream`."""
+        return self._pure.domain
+
+    @property
+    def prefix(self) -> str | None:
+        """As in `jsproto.jetstream.context.JetStream`."""
+        return self._pure.prefix
+
+    @property
+    def timeout(self) -> float:
+        """As in `jsproto.jetstream.context.JetStream`."""
+        return self._pure.timeout
+
+    def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        msg_id: str | None = None,
+        expected_stream: str | None = None,
+        expected_last_sequence: int | None = None,
+        expected_last_subject_sequence: int | None = None,
+        expected_last_subject_sequence_subject: str | None = None,
+        expected_last_msg_id: str | None = None,
+        ttl: timedelta | Literal["never"] | None = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+    ) -> PubAck:
+        """Publish a message and wait until a stream has stored it.
+
+        Args:
+            subject: a subject that a stream stores.
+            payload: the message.
+            headers: the message's own headers.
+            msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored again.
+            expected_stream: the stream that must store it.
+            expected_last_sequence: the last sequence that the stream must have.
+            expected_last_subject_sequence: the last sequence that the subject must have; 0 means no message yet.
+            expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant (2.11).
+            expected_last_msg_id: id of the stream's last message.
+            ttl: how long the message lives, at least one second, or for ever (2.11, ADR-43).
+            timeout: seconds for all attempts together.
+            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
+            retry_wait: seconds before it is sent again.
+
+        Raises:
+            NoResponders: no stream stores this subject.
+            ExpectationFailed: what was expected does not hold; the class says what.
+            JetStreamError: the stream refuses the message otherwise.
+            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
+            Disconnected: the same, because the link was lost.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        described = self._pure.publish(
+            subject,
+            payload,
+            headers=headers,
+            msg_id=msg_id,
+            expected_stream=expected_stream,
+            expected_last_sequence=expected_last_sequence,
+            expected_last_subject_sequence=expected_last_subject_sequence,
+            expected_last_subject_sequence_subject=expected_last_subject_sequence_subject,
+            expected_last_msg_id=expected_last_msg_id,
+            ttl=ttl,
+            timeout=timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+        )
+        return self._nc.run(described)
+
+    def publish_window(
+        self,
+        *,
+        max_pending: int = 1000,
+        max_bytes: int = 0,
+        ack_timeout: float | None = None,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+        results: bool = True,
+        max_results: int = 65536,
+    ) -> SyncSink[PublishResult]:
+        """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
+
+        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
+        `PublishResult` for each.
+
+        Args:
+            max_pending: messages under way.
+            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
+            ack_timeout: seconds within which each message ends.
+            retries: how often a message that met no responders is sent again.
+            retry_wait: seconds before each of these.
+            results: whether acknowledgements are handed out too, not only failures.
+            max_results: how many results are kept for whoever does not take them.
+
+        Raises:
+            InvalidConfig: a bound, number or time that cannot work.
+        """
+        described = self._pure.publish_window(
+            max_pending=max_pending,
+            max_bytes=max_bytes,
+            ack_timeout=ack_timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+            results=results,
+            max_results=max_results,
+        )
+        return self._nc.sink(described)
+
+    def confirm(
+        self,
+        message: JsMessage,
+        verb: Verb = ACK,
+        *,
+        timeout: float | None = None,
+    ) -> bool:
+        """Settle a message and wait until the server says that it has (the double ack).
+
+        ``False`` means that nothing was sent, because the message is settled already or needs no acknowledgement.
+
+        Raises:
+            RequestTimeout: no answer in time; the message is open again.
+            NoResponders: the consumer is gone, or wants no acknowledgements.
+            Disconnected: the link was lost meanwhile.
+        """
+        described = self._pure.confirm(
+            message,
+            verb,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def account_info(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> AccountInfo:
+        """Usage and limits of the account.
+
+        Raises:
+            JetStreamNotEnabled: no JetStream here, or no such domain.
+        """
+        described = self._pure.account_info(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def stream(
+        self,
+        name: str,
+    ) -> SyncStream:
+        """A handle of a stream by its name; the server is not asked.
+
+        Raises:
+            InvalidSubject: no stream can have this name.
+        """
+        described = self._pure.stream(
+            name,
+        )
+        return SyncStream(self._nc, described)
+
+    def create_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> SyncStream:
+        """Make a stream; one that is there with the same configuration will do.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamExists: there is one with another configuration.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.create_stream(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncStream(self._nc, self._nc.run(described))
+
+    def update_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> SyncStream:
+        """Replace the configuration of a stream: what is not set goes back to the server's defaults.
+
+        To edit what is there, use the handle's ``change``.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamNotFound: no such stream.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.update_stream(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncStream(self._nc, self._nc.run(described))
+
+    def create_or_update_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> SyncStream:
+        """Update a stream, or make it if it is not there.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds for each of the at most two questions.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.create_or_update_stream(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncStream(self._nc, self._nc.run(described))
+
+    def stream_info(
+        self,
+        stream: str,
+        *,
+        subjects_filter: str = "",
+        deleted_details: bool = False,
+        timeout: float | None = None,
+    ) -> StreamInfo:
+        """Configuration and state of a stream.
+
+        Args:
+            stream: its name.
+            subjects_filter: also count messages of the subjects that match, the first page of them.
+            deleted_details: also list deleted sequences.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        described = self._pure.stream_info(
+            stream,
+            subjects_filter=subjects_filter,
+            deleted_details=deleted_details,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def delete_stream(
+        self,
+        stream: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a stream with its consumers and messages.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        described = self._pure.delete_stream(
+            stream,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def stream_names(
+        self,
+        *,
+        subject: str = "",
+        timeout: float | None = None,
+    ) -> tuple[str, ...]:
+        """Names of all streams, or of those that store ``subject``."""
+        described = self._pure.stream_names(
+            subject=subject,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def streams(
+        self,
+        *,
+        subject: str = "",
+        timeout: float | None = None,
+    ) -> tuple[StreamInfo, ...]:
+        """All streams, or those that store ``subject``."""
+        described = self._pure.streams(
+            subject=subject,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+
+@final
+class SyncStream:
+    """A stream by its name."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: SyncVerbs, pure: Stream) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Sync{self._pure!r}"
+
+    @property
+    def js(self) -> SyncJetStream:
+        """As in `jsproto.jetstream.context.Stream`."""
+        return SyncJetStream(self._nc, self._pure.js)
+
+    @property
+    def name(self) -> str:
+        """As in `jsproto.jetstream.context.Stream`."""
+        return self._pure.name
+
+    @property
+    def cached(self) -> StreamInfo | None:
+        """As in `jsproto.jetstream.context.Stream`."""
+        return self._pure.cached
+
+    def info(
+        self,
+        *,
+        subjects_filter: str = "",
+        deleted_details: bool = False,
+        timeout: float | None = None,
+    ) -> StreamInfo:
+        """Configuration and state.
+
+        Args:
+            subjects_filter: also count messages of the subjects that match, the first page of them.
+            deleted_details: also list deleted sequences.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is gone.
+        """
+        described = self._pure.info(
+            subjects_filter=subjects_filter,
+            deleted_details=deleted_details,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def change(
+        self,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> SyncStream:
+        """Read the configuration, change some settings, write it back with all that was read.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamNotFound: it is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a setting that cannot work.
+        """
+        described = self._pure.change(
+            timeout=timeout,
+            **settings,
+        )
+        return SyncStream(self._nc, self._nc.run(described))
+
+    def delete(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete it with its consumers and messages.
+
+        Raises:
+            StreamNotFound: it is gone already.
+        """
+        described = self._pure.delete(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def consumer(
+        self,
+        name: str,
+    ) -> SyncConsumer:
+        """A handle of a consumer by its name; the server is not asked.
+
+        Raises:
+            InvalidSubject: no consumer can have this name.
+        """
+        described = self._pure.consumer(
+            name,
+        )
+        return SyncConsumer(self._nc, described)
+
+    def create_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> SyncConsumer:
+        """Make a consumer; one that is there with the same configuration will do.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the server's own
+                default is none.
+
+        Raises:
+            ConsumerExists: there is one with another configuration.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.create_consumer(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
+    def update_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> SyncConsumer:
+        """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
+
+        To edit what is there, use the handle's ``change``.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            ConsumerDoesNotExist: there is none.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.update_consumer(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
+    def create_or_update_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> SyncConsumer:
+        """Update a consumer, or make it if it is not there.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        described = self._pure.create_or_update_consumer(
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
+    def consumer_names(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[str, ...]:
+        """Names of all its consumers."""
+        described = self._pure.consumer_names(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def consumers(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> tuple[ConsumerInfo, ...]:
+        """All its consumers."""
+        described = self._pure.consumers(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+
+@final
+class SyncConsumer:
+    """A consumer by its name."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: SyncVerbs, pure: Consumer) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Sync{self._pure!r}"
+
+    @property
+    def stream(self) -> SyncStream:
+        """As in `jsproto.jetstream.context.Consumer`."""
+        return SyncStream(self._nc, self._pure.stream)
+
+    @property
+    def name(self) -> str:
+        """As in `jsproto.jetstream.context.Consumer`."""
+        return self._pure.name
+
+    @property
+    def cached(self) -> ConsumerInfo | None:
+        """As in `jsproto.jetstream.context.Consumer`."""
+        return self._pure.cached
+
+    def info(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> ConsumerInfo:
+        """Configuration and progress.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        described = self._pure.info(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def change(
+        self,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> SyncConsumer:
+        """Read the configuration, change some settings, write it back with all that was read.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a setting that cannot work.
+        """
+        described = self._pure.change(
+            timeout=timeout,
+            **settings,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
+    def delete(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete it.
+
+        Raises:
+            ConsumerNotFound: it is gone already.
+        """
+        described = self._pure.delete(
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        mode: FetchMode = FetchMode.WAIT,
+        expires: float | None = None,
+        timeout: float | None = None,
+        idle_heartbeat: float | None = None,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        pin: str = "",
+    ) -> SyncFeed[SyncMessage]:
+        """So many messages, or bytes, by one request: a feed with a definite end.
+
+        Args:
+            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+            max_bytes: the most bytes, as the server counts them.
+            mode: whether to wait for messages that are not there yet.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
+            timeout: seconds until the fetch ends here, whatever the server says.
+            idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            pin: the pin id of the last message of a pinned consumer.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            StatusError: the server ended the request with an error, and no message had come.
+            NoResponders: nobody serves the consumer.
+            HeartbeatsMissed: the server fell silent, and no message had come.
+            Disconnected: the link was lost, and no message had come.
+        """
+        described = self._pure.fetch(
+            max_messages,
+            max_bytes=max_bytes,
+            mode=mode,
+            expires=expires,
+            timeout=timeout,
+            idle_heartbeat=idle_heartbeat,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            pin=pin,
+        )
+        return self._nc.stream(described)
+
+    def next(
+        self,
+        *,
+        timeout: float = 5.0,
+        mode: FetchMode = FetchMode.WAIT,
+    ) -> SyncMessage:
+        """One message.
+
+        Args:
+            timeout: seconds to wait for it.
+            mode: whether to wait for a message that is not there yet.
+
+        Raises:
+            RequestTimeout: there was none in time.
+            StatusError: the server ended the request with an error.
+            NoResponders: nobody serves the consumer.
+            Disconnected: the link was lost before it came.
+        """
+        described = self._pure.next(
+            timeout=timeout,
+            mode=mode,
+        )
+        return self._nc.run(described)
+
+    def consume(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        within_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        on_deleted: OnDeleted = OnDeleted.END,
+        watch_gaps: bool = False,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+    ) -> SyncFeed[SyncMessage]:
+        """An endless feed of its messages, which asks for more as they are taken.
+
+        A lost link does not end it: it goes on with the next one.
+
+        Args:
+            max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
+            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages``.
+            threshold_messages: ask again when so many are left; half of ``max_messages``.
+            threshold_bytes: ask again when so many are left; half of ``max_bytes``.
+            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            on_deleted: what to do when the consumer is deleted.
+            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            ConsumerDeleted: it was deleted.
+            StatusError: the server refuses for good.
+        """
+        described = self._pure.consume(
+            max_messages,
+            max_bytes=max_bytes,
+            threshold_messages=threshold_messages,
+            threshold_bytes=threshold_bytes,
+            within_bytes=within_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            watch_gaps=watch_gaps,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+        )
+        return self._nc.stream(described)
+
+    @property
+    def next_subject(self) -> str:
+        """Where its pulls are published."""
+        return self._pure.next_subject

@@ -1,0 +1,162 @@
+"""Messages of a consumer that can settle themselves, in both colours.
+
+A message knows the feed that it came through, the feed's context is the `jsproto.driver.Seat` that its client made, and the seat
+knows the client. That chain of attributes is all that an ack costs beside the ack itself, and it holds after the feed
+is closed: what was handed out can still be settled.
+
+Nothing is decided here: what is written, and whether it may still be written, is said by `jsproto.jetstream.message`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, Protocol, TypeVar
+
+from jsproto.core.conversation import Conversation
+from jsproto.core.once import Once
+from jsproto.core.procedure import Procedure
+from jsproto.errors import OutboundFull
+from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
+from jsproto.jetstream.message import Acked, JsMessage, Settlement, confirmed
+
+T = TypeVar("T")
+
+#: Values, so one serves all messages.
+_NAK: Final = Nak()
+_TERM: Final = Term()
+_IN_PROGRESS: Final = InProgress()
+
+
+class AsyncSettler(Protocol):
+    """The client of a message: what it needs to settle it."""
+
+    def settle_now(self, once: Once) -> bool:
+        """Write it, or raise `OutboundFull`."""
+        ...
+
+    async def settle(self, once: Once) -> bool:
+        """Wait for room and write it."""
+        ...
+
+    async def run(self, conversation: Conversation[T]) -> T:
+        """Wait for the one result."""
+        ...
+
+
+class SyncSettler(Protocol):
+    """The client of a message: what it needs to settle it."""
+
+    def settle(self, once: Once) -> bool:
+        """Write it, as soon as there is room."""
+        ...
+
+    def run(self, conversation: Conversation[T]) -> T:
+        """Wait for the one result."""
+        ...
+
+
+class _AsyncSeat(Protocol):
+    client: AsyncSettler
+
+
+class _AsyncOpened(Protocol):
+    context: _AsyncSeat
+
+
+class _SyncSeat(Protocol):
+    client: SyncSettler
+
+
+class _SyncOpened(Protocol):
+    context: _SyncSeat
+
+
+class AsyncMessage(JsMessage):
+    """A delivery that is settled with ``await``.
+
+    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
+    came without a reply subject; nothing is sent then.
+    """
+
+    __slots__ = ()
+
+    # Narrower than in the base: only feeds that a client has opened make these.
+    feed: _AsyncOpened  # pyright: ignore[reportIncompatibleVariableOverride] - read-only by agreement
+
+    async def ack(self) -> bool:
+        """The message is done.
+
+        Raises:
+            ConversationClosed: the connection is closed.
+        """
+        client = self.feed.context.client
+        once = Acked(self)
+        try:
+            return client.settle_now(once)
+        except OutboundFull:
+            return await client.settle(once)
+
+    async def nak(self, delay: float | timedelta | None = None) -> bool:
+        """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""
+        return await self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
+
+    async def term(self, reason: str = "") -> bool:
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10)."""
+        return await self.feed.context.client.settle(Settlement(self, Term(reason) if reason else _TERM))
+
+    async def in_progress(self) -> bool:
+        """The message is being worked on: its ``ack_wait`` starts anew."""
+        return await self.feed.context.client.settle(Settlement(self, _IN_PROGRESS))
+
+    async def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:  # noqa: ASYNC109 - kept by the core
+        """Settle the message and wait until the server says that it has (the double ack).
+
+        Raises:
+            RequestTimeout: no answer within ``timeout`` seconds; the message is open again.
+            NoResponders: the consumer is gone, or wants no acknowledgements.
+            Disconnected: the link was lost meanwhile.
+        """
+        return await self.feed.context.client.run(Procedure(lambda: confirmed(self, verb, timeout=timeout)))
+
+
+class SyncMessage(JsMessage):
+    """A delivery that is settled by a plain call.
+
+    Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
+    came without a reply subject; nothing is sent then.
+    """
+
+    __slots__ = ()
+
+    # Narrower than in the base: only feeds that a client has opened make these.
+    feed: _SyncOpened  # pyright: ignore[reportIncompatibleVariableOverride] - read-only by agreement
+
+    def ack(self) -> bool:
+        """The message is done.
+
+        Raises:
+            ConversationClosed: the connection is closed.
+        """
+        return self.feed.context.client.settle(Acked(self))
+
+    def nak(self, delay: float | timedelta | None = None) -> bool:
+        """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""
+        return self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
+
+    def term(self, reason: str = "") -> bool:
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10)."""
+        return self.feed.context.client.settle(Settlement(self, Term(reason) if reason else _TERM))
+
+    def in_progress(self) -> bool:
+        """The message is being worked on: its ``ack_wait`` starts anew."""
+        return self.feed.context.client.settle(Settlement(self, _IN_PROGRESS))
+
+    def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:
+        """Settle the message and wait until the server says that it has (the double ack).
+
+        Raises:
+            RequestTimeout: no answer within ``timeout`` seconds; the message is open again.
+            NoResponders: the consumer is gone, or wants no acknowledgements.
+            Disconnected: the link was lost meanwhile.
+        """
+        return self.feed.context.client.run(Procedure(lambda: confirmed(self, verb, timeout=timeout)))

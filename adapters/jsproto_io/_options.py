@@ -1,0 +1,70 @@
+"""What `connect` takes, the same for every adapter: servers, options by name, and where credentials come from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias, TypedDict, Unpack
+
+from attrs import evolve
+
+from jsproto.core.auth import Auth
+from jsproto.core.options import Options, Tls
+from jsproto.core.servers import Server
+from jsproto.errors import AuthorizationFailed
+
+#: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
+Servers: TypeAlias = str | Server | Iterable[str | Server]
+
+#: Asked at each handshake for the server and the nonce to sign.
+Credentials: TypeAlias = Callable[[Server, str], Auth]
+#: The same for an adapter that can wait.
+AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
+
+
+class ConnectOptions(TypedDict, total=False):
+    """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there."""
+
+    name: str | None
+    auth: Auth | None
+    tls: Tls
+    inbox_prefix: str
+    echo: bool
+    verbose: bool
+    pedantic: bool
+    connect_timeout: float
+    connect_sweeps: int | None
+    max_reconnects: int | None
+    reconnect_wait: float
+    reconnect_wait_max: float
+    reconnect_jitter: float
+    reconnect_jitter_tls: float
+    randomize: bool
+    ignore_gossip: bool
+    move_on_lame_duck: bool
+    ping_interval: float
+    max_pings_out: int
+    max_payload: int
+    outbound_high: int
+    outbound_low: int
+    max_backlog: int
+    drain_timeout: float
+    close_timeout: float
+
+
+def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> Options:
+    """Checked options.
+
+    Args:
+        servers: where to connect.
+        ask: credentials are asked for at each handshake.
+
+    Raises:
+        InvalidConfig: an option or a URL that cannot work.
+    """
+    made = Options(servers=servers, **options)
+    return evolve(made, ask_for_credentials=True) if ask else made
+
+
+def nobody(server: Server, nonce: str) -> Auth:  # noqa: ARG001 - has the form of `Credentials`
+    """Stands where no credentials were given; it is never asked then."""
+    raise AuthorizationFailed(f"expected credentials for {server}, there is nobody to ask")

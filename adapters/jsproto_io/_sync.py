@@ -1,0 +1,593 @@
+"""What an adapter without ``await`` has: the client's verbs, and the feed, sink and events that they give.
+
+Theory. Nobody drives the connection but whoever calls a verb: what has to wait runs turns of the selector until it is
+woken (`_drive`). When a verb returns, what it had to send has been given to the kernel, so a caller who computes for a
+minute afterwards delays nothing of it.
+
+One caller at a time. A client is used under a lock that nobody waits for: a second thread, or a signal handler in mid-verb,
+gets `BusyConversation` and has changed nothing.
+
+An exception out of the wait itself, KeyboardInterrupt above all, leaves everything as it was. One that hits in the middle
+of a step may have left half of it undone: then the byte stream is cut without a word, and every later verb says so.
+"""
+
+# ruff: noqa: SLF001 - client, transport and handles are one thing in several classes
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+from types import TracebackType
+from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, final, overload
+
+from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.message import Message
+from jsproto.core.once import Once
+from jsproto.core.request import Flush, request
+from jsproto.core.subscription import Overflow, Subscription
+from jsproto.driver import Listener, Seat, Told
+from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.message import JsMessage
+from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.headers import HeaderItems
+from jsproto_io._base import Base, failure_of, headers_of
+from jsproto_io._facade_sync import SyncJetStream
+from jsproto_io._messages import SyncMessage
+
+#: What a second caller hears.
+IN_USE: Final = (
+    "expected one caller at a time, the client is in use by another thread, or by the verb interrupted here"
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@final
+class Waiter:
+    """A flag that its owner looks at after each turn."""
+
+    __slots__ = ("woken",)
+
+    def __init__(self) -> None:
+        self.woken = False
+
+
+class Gate(Protocol):
+    """What a verb passes before it touches anything: a lock, or whatever takes its place when all is over."""
+
+    def acquire(self, *, blocking: bool) -> bool:
+        """Whether the caller is alone."""
+        ...
+
+    def release(self) -> None:
+        """The caller is done."""
+        ...
+
+
+@final
+class Barred:
+    """A gate that nobody passes any more, with the reason."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: JsprotoError) -> None:
+        self.error = error
+
+    def acquire(self, *, blocking: bool) -> bool:
+        """Say why."""
+        raise self.error
+
+    def release(self) -> None:
+        """Whoever was inside when it closed comes out this way."""
+
+
+@final
+class Alone:
+    """``with client._alone:`` around everything that touches the connection."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, client: SyncClient) -> None:
+        self._client = client
+
+    def __enter__(self) -> None:
+        if not self._client._gate.acquire(blocking=False):
+            raise BusyConversation(IN_USE)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        client = self._client
+        if error is not None:
+            client._judge(error)
+        client._gate.release()
+
+
+class SyncClient(Base):
+    """One connection to one NATS system, and what can be done with it, by one caller at a time."""
+
+    __slots__ = ("_alone", "_feeds", "_gate", "_waiting")
+
+    MESSAGE = SyncMessage
+
+    _alone: Alone
+    _feeds: set[Conversation[object]]
+    _gate: Gate
+    _waiting: bool
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over."""
+        return isinstance(self._gate, Barred) or super().closed
+
+    # ------------------------------------------------------------------ the three verbs
+
+    @overload
+    def run(self, conversation: Conversation[JsMessage]) -> SyncMessage: ...
+    @overload
+    def run(self, conversation: Conversation[T]) -> T: ...
+    def run(self, conversation: Conversation[T]) -> T:
+        """Open a conversation, wait for its one result and give it. An exception gives the conversation up.
+
+        Raises:
+            JsprotoError: what the conversation raises.
+            ConversationClosed: it ended without a result, or the connection is closed.
+        """
+        with self._alone:
+            seat = self._opened(conversation, monotonic())
+            connection = self._connection
+            try:
+                while (item := connection.take(conversation, monotonic())) is NEED_DATA:
+                    self._taking(seat)
+            finally:
+                if not conversation.finished:
+                    connection.close(conversation, monotonic())
+                self._pump()
+        if item is ENDED:
+            raise ConversationClosed(f"expected a result of {type(conversation).__name__}, it ended without")
+        return item
+
+    @overload
+    def stream(self, feed: Conversation[JsMessage]) -> Feed[SyncMessage]: ...
+    @overload
+    def stream(self, feed: Conversation[T]) -> Feed[T]: ...
+    def stream(self, feed: Conversation[T]) -> Feed[T]:
+        """The items of a feed: ``with nc.stream(feed) as items`` opens it and closes it at the end."""
+        return Feed(self, feed)
+
+    def sink(self, sink: Conversation[T]) -> Sink[T]:
+        """A conversation that takes items: ``with nc.sink(window) as s: s.put(...)``."""
+        return Sink(self, sink)
+
+    # ------------------------------------------------------------------ core NATS
+
+    def publish(
+        self, subject: str, payload: bytes = b"", *, reply: str = "", headers: HeaderItems | None = None
+    ) -> None:
+        """Publish a message, fire and forget; waits while too many bytes are on their way.
+
+        Raises:
+            InvalidSubject, InvalidHeader, PayloadTooLarge: nothing was sent.
+            ConversationClosed: the connection is closed.
+        """
+        command = Publish(subject, payload, reply, headers_of(headers))
+        with self._alone:
+            while not self._connection.send(command, monotonic()):
+                self._changed()
+            self._flush(monotonic())
+
+    def subscribe(
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        limit: int = 0,
+        max_messages: int = 65_536,
+        max_bytes: int = 64 * 1024 * 1024,
+        policy: Overflow = Overflow.DROP_NEWEST,
+    ) -> Feed[Message]:
+        """Messages on a subject: ``with nc.subscribe("a.*") as messages: for msg in messages: ...``.
+
+        Args:
+            subject: may hold wildcards.
+            queue: share the messages with the other members of this queue group.
+            limit: end after so many messages; 0 for none.
+            max_messages: most messages that may wait here; ``max_bytes`` most bytes.
+            max_bytes: see ``max_messages``.
+            policy: what happens to messages that do not fit.
+
+        Raises:
+            InvalidSubject, InvalidConfig: nothing was sent.
+        """
+        return Feed(
+            self,
+            Subscription(
+                subject,
+                queue=queue,
+                limit=limit,
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                policy=policy,
+            ),
+        )
+
+    def request(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems | None = None,
+        timeout: float = 5.0,
+    ) -> Message:
+        """Ask on a subject and wait at most ``timeout`` seconds for one answer.
+
+        Raises:
+            NoResponders: nobody listens there.
+            RequestTimeout: no answer in time.
+            Disconnected: the link was lost meanwhile.
+        """
+        return self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+
+    def flush(self, timeout: float = 10.0) -> float:
+        """Wait until the server has read everything sent so far; gives the round trip in seconds.
+
+        Raises:
+            RequestTimeout: no answer in time.
+            Disconnected: the link was lost meanwhile; what was sent may be lost too.
+        """
+        return self.run(Flush(timeout))
+
+    def rtt(self, timeout: float = 10.0) -> float:
+        """The round trip to the server in seconds."""
+        return self.run(Flush(timeout))
+
+    def jetstream(
+        self, *, domain: str | None = None, prefix: str | None = None, timeout: float = 5.0
+    ) -> SyncJetStream:
+        """JetStream of the own domain, of another one, or behind another API prefix.
+
+        Args:
+            domain: name of another domain.
+            prefix: the whole API prefix instead, for an imported API.
+            timeout: seconds that a request waits unless it says otherwise.
+        """
+        return SyncJetStream(self, JetStream(domain=domain, prefix=prefix, timeout=timeout))
+
+    # ------------------------------------------------------------------ life
+
+    def events(self) -> Events:
+        """What happens to the connection from now on, as an iterator that ends behind `Closed`."""
+        with self._alone:
+            return Events(self, self._driver.listen())
+
+    def reconnect(self) -> None:
+        """Leave this server and dial again; what is open goes on by itself."""
+        with self._alone:
+            self._connection.reconnect(monotonic())
+            self._pump()
+
+    def drain(self) -> None:
+        """Ask for nothing new. Feeds give what is there and end, and then the connection closes by itself.
+
+        Returns as soon as only the caller can go on, by taking what is there.
+        """
+        with self._alone:
+            self._connection.tell(None, Wish.DRAIN, monotonic())
+            self._pump()
+            while not self._driver.closed and not any(feed.readable for feed in self._feeds):
+                self._drive()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End everything, wait shortly until the server has read what was sent, and hang up."""
+
+    # ------------------------------------------------------------------ settling
+
+    def settle(self, once: Once) -> bool:
+        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more."""
+        gate = self._gate
+        if not gate.acquire(blocking=False):
+            raise BusyConversation(IN_USE)
+        try:
+            while True:
+                now = monotonic()
+                try:
+                    settled = self._connection.settle(once, now)
+                except OutboundFull:
+                    self._changed()
+                else:
+                    self._flush(now)
+                    return settled
+        except BaseException as error:
+            self._judge(error)
+            raise
+        finally:
+            gate.release()
+
+    # ------------------------------------------------------------------ waiting
+
+    @abstractmethod
+    def _flush(self, now: float) -> None:
+        """Give what is to be sent to the kernel; now and then look what has come."""
+
+    @abstractmethod
+    def _drive(self) -> None:
+        """Wait for whatever comes first, work it off, and pump."""
+
+    @abstractmethod
+    def _judge(self, error: BaseException) -> None:
+        """An exception leaves a verb: is the connection still as it should be?"""
+
+    def _wake(self, waiter: object) -> None:
+        if isinstance(waiter, Waiter):
+            waiter.woken = True
+
+    def _until(self, waiter: Waiter) -> None:
+        self._pump()
+        while not waiter.woken:
+            self._drive()
+
+    def _taking(self, seat: Seat) -> None:
+        """Wait until there may be an item."""
+        waiter = seat.taker = Waiter()
+        try:
+            self._until(waiter)
+        finally:
+            seat.taker = None
+
+    def _putting(self, seat: Seat) -> None:
+        """Wait until there may be room."""
+        waiter = seat.putter = Waiter()
+        try:
+            self._until(waiter)
+        finally:
+            seat.putter = None
+
+    def _listening(self, listener: Listener) -> None:
+        """Wait until there may be something to hear."""
+        waiter = listener.waiter = Waiter()
+        try:
+            self._until(waiter)
+        finally:
+            listener.waiter = None
+
+    def _changed(self) -> None:
+        """Wait until something changes for the connection as a whole."""
+        waiter = Waiter()
+        self._driver.wait(waiter)
+        try:
+            self._until(waiter)
+        finally:
+            self._driver.leave(waiter)
+
+
+def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
+    raise ConversationClosed(
+        f"expected {type(conversation).__name__} to be opened first: enter it with a with statement"
+    )
+
+
+@final
+class Feed(Generic[T_co]):
+    """The items of one feed. Entering opens the feed, leaving closes it; in between it is an iterator.
+
+    Attributes:
+        feed: the conversation, for what it shows beyond its items.
+    """
+
+    __slots__ = ("_client", "_seat", "_take", "feed")
+
+    def __init__(self, client: SyncClient, feed: Conversation[T_co]) -> None:
+        self._client = client
+        self._seat = Seat(client)
+        self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
+        self.feed = feed
+
+    def __enter__(self) -> Self:
+        client = self._client
+        with client._alone:
+            self._seat = client._opened(self.feed, monotonic())
+            self._take = client._connection.take
+            client._feeds.add(self.feed)
+            client._pump()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T_co:
+        client = self._client
+        gate = client._gate
+        if not gate.acquire(blocking=False):
+            raise BusyConversation(IN_USE)
+        try:
+            now = monotonic()
+            while (item := self._take(self.feed, now)) is NEED_DATA:
+                client._taking(self._seat)
+                now = monotonic()
+            client._flush(now)
+        except BaseException as error:
+            client._judge(error)
+            raise
+        finally:
+            gate.release()
+        if item is ENDED:
+            raise StopIteration
+        return item
+
+    def batches(self) -> Iterator[list[T_co]]:
+        """Everything at hand in one list, again and again: fewer steps for each item."""
+        client = self._client
+        while True:
+            with client._alone:
+                while (items := client._driver.take_all(self.feed, monotonic())) is NEED_DATA:
+                    client._taking(self._seat)
+                client._flush(monotonic())
+            if items is ENDED:
+                return
+            yield items
+
+    def drain(self) -> None:
+        """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
+        self._tell(Wish.DRAIN)
+
+    def stop(self) -> None:
+        """Ask for nothing new and end as soon as the server has settled what was asked for."""
+        self._tell(Wish.STOP)
+
+    def close(self) -> None:
+        """End it now. What was handed out can still be settled."""
+        client = self._client
+        if client.closed:
+            return
+        with client._alone:
+            client._feeds.discard(self.feed)
+            client._connection.close(self.feed, monotonic())
+            client._pump()
+
+    def _tell(self, wish: Wish) -> None:
+        client = self._client
+        with client._alone:
+            client._connection.tell(self.feed, wish, monotonic())
+            client._pump()
+
+
+@final
+class Sink(Generic[T]):
+    """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
+
+    Attributes:
+        window: the conversation, for what it shows beyond its results.
+    """
+
+    __slots__ = ("_client", "_rest", "_seat", "window")
+
+    def __init__(self, client: SyncClient, window: Conversation[T]) -> None:
+        self._client = client
+        self._seat = Seat(client)
+        self._rest: deque[T] = deque()
+        self.window = window
+
+    def __enter__(self) -> Self:
+        client = self._client
+        with client._alone:
+            self._seat = client._opened(self.window, monotonic())
+            client._pump()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drain.
+
+        Raises:
+            JsprotoError: the first failure among the results that nobody took.
+        """
+        if kind is not None:
+            self.close()
+            return
+        self.drain()
+        client = self._client
+        with client._alone:
+            while (items := client._driver.take_all(self.window, monotonic())) is not ENDED and (
+                items is not NEED_DATA
+            ):
+                self._rest.extend(items)
+        for failure in filter(None, map(failure_of, self._rest)):
+            raise failure
+
+    def put(self, item: object) -> None:
+        """Hand in an item, as soon as there is room.
+
+        Raises:
+            LocalProtocolError: the conversation takes no such item, or takes no more; nothing was sent.
+        """
+        client = self._client
+        gate = client._gate
+        if not gate.acquire(blocking=False):
+            raise BusyConversation(IN_USE)
+        try:
+            now = monotonic()
+            while not client._driver.put(self.window, item, now):
+                client._putting(self._seat)
+                now = monotonic()
+            client._flush(now)
+        except BaseException as error:
+            client._judge(error)
+            raise
+        finally:
+            gate.release()
+
+    def results(self) -> Iterator[T]:
+        """The results so far and to come, until the sink is drained or closed."""
+        client = self._client
+        while True:
+            while self._rest:
+                yield self._rest.popleft()
+            with client._alone:
+                while (items := client._driver.take_all(self.window, monotonic())) is NEED_DATA:
+                    client._taking(self._seat)
+                client._flush(monotonic())
+            if items is ENDED:
+                return
+            self._rest.extend(items)
+
+    def drain(self) -> None:
+        """Take no further items, and wait until every one has its result."""
+        client = self._client
+        with client._alone:
+            client._connection.tell(self.window, Wish.DRAIN, monotonic())
+            while client._driver.ending(self.window):
+                client._putting(self._seat)
+
+    def close(self) -> None:
+        """End it now; what has no result yet ends with an unknown outcome."""
+        client = self._client
+        if client.closed:
+            return
+        with client._alone:
+            client._connection.close(self.window, monotonic())
+            client._pump()
+
+
+@final
+class Events:
+    """What happens to a connection, in order: an iterator that ends behind `Closed`."""
+
+    __slots__ = ("_client", "_listener")
+
+    def __init__(self, client: SyncClient, listener: Listener) -> None:
+        self._client = client
+        self._listener = listener
+
+    @property
+    def missed(self) -> int:
+        """Events that were dropped because nobody took them."""
+        return self._listener.missed
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Told:
+        client = self._client
+        with client._alone:
+            while (told := self._listener.take()) is NEED_DATA:
+                client._listening(self._listener)
+        if told is ENDED:
+            self.close()
+            raise StopIteration
+        return told
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._client._driver.unlisten(self._listener)

@@ -1,0 +1,166 @@
+"""The three verbs that every adapter has, as types in both colours, and what `run`, `stream` and `sink` give.
+
+The friendly methods (``_facade_async``, ``_facade_sync``) are generated over these types, so they serve every adapter of
+a colour. A feed of stored messages gives messages of that colour: its client sees to that when it opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from types import TracebackType
+from typing import Protocol, Self, TypeVar, overload
+
+from jsproto.core.conversation import Conversation
+from jsproto.jetstream.message import JsMessage
+from jsproto_io._messages import AsyncMessage, SyncMessage
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class AsyncFeed(Protocol[T_co]):
+    """Many results: an async context manager that opens and closes the feed, and an async iterator over its items."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    def __aiter__(self) -> AsyncIterator[T_co]: ...
+
+    async def __anext__(self) -> T_co: ...
+
+    def batches(self) -> AsyncIterator[Sequence[T_co]]:
+        """Everything at hand in one list, again and again: fewer steps for each item."""
+        ...
+
+    async def drain(self) -> None:
+        """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
+        ...
+
+    async def stop(self) -> None:
+        """Ask for nothing new and end as soon as the server has settled what was asked for."""
+        ...
+
+    async def close(self) -> None:
+        """End it now."""
+        ...
+
+
+class AsyncSink(Protocol[T_co]):
+    """Many inputs: an async context manager with `put`, and the results in order."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    async def put(self, item: object) -> None:
+        """Hand in an item, as soon as there is room."""
+        ...
+
+    def results(self) -> AsyncIterator[T_co]:
+        """The results so far and to come, until the sink is drained or closed."""
+        ...
+
+    async def drain(self) -> None:
+        """Take no further items, and wait until every one has its result."""
+        ...
+
+    async def close(self) -> None:
+        """End it now; results that have not come are lost."""
+        ...
+
+
+class AsyncVerbs(Protocol):
+    """What an adapter with ``await`` can do."""
+
+    @overload
+    async def run(self, conversation: Conversation[JsMessage]) -> AsyncMessage: ...
+    @overload
+    async def run(self, conversation: Conversation[T]) -> T: ...
+
+    @overload
+    def stream(self, feed: Conversation[JsMessage]) -> AsyncFeed[AsyncMessage]: ...
+    @overload
+    def stream(self, feed: Conversation[T]) -> AsyncFeed[T]: ...
+
+    def sink(self, sink: Conversation[T]) -> AsyncSink[T]:
+        """Many inputs."""
+        ...
+
+
+class SyncFeed(Protocol[T_co]):
+    """Many results: a context manager that opens and closes the feed, and an iterator over its items."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    def __next__(self) -> T_co: ...
+
+    def batches(self) -> Iterator[Sequence[T_co]]:
+        """Everything at hand in one list, again and again: fewer steps for each item."""
+        ...
+
+    def drain(self) -> None:
+        """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
+        ...
+
+    def stop(self) -> None:
+        """Ask for nothing new and end as soon as the server has settled what was asked for."""
+        ...
+
+    def close(self) -> None:
+        """End it now."""
+        ...
+
+
+class SyncSink(Protocol[T_co]):
+    """Many inputs: a context manager with `put`, and the results in order."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    def put(self, item: object) -> None:
+        """Hand in an item, as soon as there is room."""
+        ...
+
+    def results(self) -> Iterator[T_co]:
+        """The results so far and to come, until the sink is drained or closed."""
+        ...
+
+    def drain(self) -> None:
+        """Take no further items, and wait until every one has its result."""
+        ...
+
+    def close(self) -> None:
+        """End it now; results that have not come are lost."""
+        ...
+
+
+class SyncVerbs(Protocol):
+    """What an adapter without ``await`` can do."""
+
+    @overload
+    def run(self, conversation: Conversation[JsMessage]) -> SyncMessage: ...
+    @overload
+    def run(self, conversation: Conversation[T]) -> T: ...
+
+    @overload
+    def stream(self, feed: Conversation[JsMessage]) -> SyncFeed[SyncMessage]: ...
+    @overload
+    def stream(self, feed: Conversation[T]) -> SyncFeed[T]: ...
+
+    def sink(self, sink: Conversation[T]) -> SyncSink[T]:
+        """Many inputs."""
+        ...

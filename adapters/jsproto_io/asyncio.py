@@ -1,0 +1,297 @@
+"""jsproto on asyncio: ``async with connect("nats://127.0.0.1:4222") as nc``.
+
+Theory. There is no task that reads or writes. The transport calls `_Link`, which hands the bytes to the connection and
+pumps; a user's verb hands its wish to the connection and asks for a pump with ``call_soon``, so that all wishes of one
+turn of the loop leave in one write; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
+run of messages costs one wake-up, not one for each message.
+
+Only dialling, and credentials that are awaited, are tasks; both end with the client. Reading never stops while the link
+lives. Closing is bounded by ``close_timeout``, whatever the peer does: what the peer does not take by then is aborted.
+"""
+
+# ruff: noqa: SLF001 - client, link and handles are one thing in several classes
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Coroutine, Generator
+from types import TracebackType
+from typing import Self, Unpack, cast, final
+
+from jsproto.core.auth import Auth
+from jsproto.core.events import Authenticate
+from jsproto.core.servers import Server
+from jsproto.errors import JsprotoError
+from jsproto_io._async import AsyncClient, Events, Feed, Sink
+from jsproto_io._base import refusal_of
+from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._messages import AsyncMessage
+from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
+
+__all__ = [
+    "AsyncConsumer",
+    "AsyncJetStream",
+    "AsyncMessage",
+    "AsyncStream",
+    "Client",
+    "Events",
+    "Feed",
+    "Sink",
+    "connect",
+]
+
+
+def connect(
+    servers: Servers = "nats://127.0.0.1:4222",
+    *,
+    credentials: AsyncCredentials | None = None,
+    **options: Unpack[ConnectOptions],
+) -> Client:
+    """A client, to be entered with ``async with``, or awaited and closed by hand.
+
+    Args:
+        servers: one URL, several with commas between, or a collection of URLs and `Server` values.
+        credentials: asked at each handshake for the server and the nonce to sign; may be a coroutine function.
+        options: see `jsproto.core.options.Options`.
+
+    Raises:
+        InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
+            `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
+    """
+    return Client(servers, credentials, **options)
+
+
+@final
+class Client(AsyncClient):
+    """One connection to one NATS system, on the running event loop."""
+
+    __slots__ = ("_armed", "_closing", "_credentials", "_link", "_links", "_loop", "_tasks", "_timer")
+
+    def __init__(
+        self,
+        servers: Servers,
+        credentials: AsyncCredentials | None = None,
+        **options: Unpack[ConnectOptions],
+    ) -> None:
+        super().__init__(servers, ask=credentials is not None, **options)
+        self._credentials: AsyncCredentials = credentials or nobody
+        self._loop: asyncio.AbstractEventLoop
+        self._link: _Link | None = None
+        self._links: set[_Link] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = 0.0
+        self._kicked = False
+        self._closing = False
+
+    # ------------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        loop = self._loop = asyncio.get_running_loop()
+        self._now = loop.time
+        self._begin(loop.time())
+        self._pump()
+        try:
+            while not self._driver.linked():
+                await self._changed()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __await__(self) -> Generator[object, None, Self]:
+        return self.__aenter__().__await__()
+
+    async def close(self) -> None:
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        try:
+            if not self._closing:
+                self._closing = True
+                self._connection.close(None, self._now())
+                self._pump()
+            while not self._driver.closed:
+                await self._changed()
+        except asyncio.CancelledError:
+            self._connection.close(None, self._now())  # the second time does not wait
+            self._pump()
+            raise
+        finally:
+            await self._swept()
+
+    async def _swept(self) -> None:
+        """Let tasks and transports that were given up come to their end; all of them are bounded."""
+        for task in self._tasks:
+            task.cancel()
+        left: set[asyncio.Future[None]] = {*self._tasks, *(link.lost for link in self._links)}
+        if left:
+            await asyncio.wait(left, timeout=2 * self._options.close_timeout)
+
+    # ------------------------------------------------------------------ waiting
+
+    def _waiter(self) -> asyncio.Future[None]:
+        return self._loop.create_future()
+
+    def _woken(self, waiter: object) -> asyncio.Future[None]:
+        return cast("asyncio.Future[None]", waiter)
+
+    def _wake(self, waiter: object) -> None:
+        future = cast("asyncio.Future[None]", waiter)
+        if not future.done():
+            future.set_result(None)
+
+    # ------------------------------------------------------------------ driving
+
+    def _kick(self) -> None:
+        if not self._kicked:
+            self._kicked = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._kicked = False
+        super()._pump()
+
+    def _arm(self, deadline: float | None) -> None:
+        """One timer, and it may be early: a tick that finds nothing due is cheaper than a new timer each time."""
+        timer = self._timer
+        if timer is not None:
+            if deadline is not None and self._armed <= deadline:
+                return
+            timer.cancel()
+        if deadline is None:
+            self._timer = None
+        else:
+            self._timer = self._loop.call_at(deadline, self._tick)
+            self._armed = deadline
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._connection.handle_tick(self._now())
+        self._pump()
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # ------------------------------------------------------------------ the transport
+
+    def _dial(self, server: Server) -> None:
+        self._link = link = _Link(self)
+        link.dialling = self._spawn(self._dialled(server, link))
+
+    async def _dialled(self, server: Server, link: _Link) -> None:
+        try:
+            await self._loop.create_connection(lambda: link, server.host, server.port)
+        except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
+            if link.client is not None:
+                self._failed(error)
+                self._pump()
+
+    def _failed(self, error: Exception | None) -> None:
+        self._link = None
+        self._connection.transport_down(error, self._now())
+
+    def _hang_up(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.hang_up()
+
+    def _write(self, data: bytes) -> None:
+        link = self._link
+        if link is not None and link.transport is not None:
+            link.transport.write(data)
+            unsent = link.transport.get_write_buffer_size()
+            if unsent or self._connection.choked:
+                self._connection.transport_unsent(unsent, self._now())
+
+    # ------------------------------------------------------------------ credentials
+
+    def _authenticate(self, order: Authenticate) -> None:
+        self._spawn(self._authenticated(order, self._link))
+
+    async def _authenticated(self, order: Authenticate, link: _Link | None) -> None:
+        failure: JsprotoError | None = None
+        auth = Auth()
+        try:
+            given = self._credentials(order.server, order.nonce)
+            auth = await given if inspect.isawaitable(given) else given
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
+            failure = refusal_of(order, error)
+        if link is not self._link:
+            return  # too late: that handshake is over
+        if failure is None:
+            self._connection.authenticate(auth, self._now())
+        else:
+            self._connection.authentication_failed(failure, self._now())
+        self._pump()
+
+
+@final
+class _Link(asyncio.Protocol):
+    """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
+
+    __slots__ = ("_bound", "_end", "_keep", "client", "dialling", "lost", "transport")
+
+    def __init__(self, client: Client) -> None:
+        self.client: Client | None = client
+        self.dialling: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        self.lost: asyncio.Future[None] = client._loop.create_future()
+        self._keep = client._links
+        self._bound = client._options.close_timeout
+        self._end: asyncio.TimerHandle | None = None
+
+    def hang_up(self) -> None:
+        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
+        self.client = None
+        if self.transport is None:
+            if self.dialling is not None:
+                self.dialling.cancel()
+            return
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._end = self.lost.get_loop().call_later(self._bound, self.transport.abort)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The stream is open."""
+        self.transport = cast("asyncio.Transport", transport)
+        client = self.client
+        if client is None:
+            self.transport.abort()
+            return
+        self._keep.add(self)
+        self.transport.set_write_buffer_limits(high=client._options.outbound_low)
+        client._connection.transport_up(client._now())
+        client._pump()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        client = self.client
+        if client is not None:
+            client._connection.receive_data(data, client._now())
+            client._pump()
+
+    def resume_writing(self) -> None:
+        """Enough has left that the core may want to hear of it."""
+        client = self.client
+        if client is not None and self.transport is not None:
+            client._connection.transport_unsent(self.transport.get_write_buffer_size(), client._now())
+            client._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The stream is gone."""
+        self._keep.discard(self)
+        if self._end is not None:
+            self._end.cancel()
+        self.lost.set_result(None)
+        client, self.client = self.client, None
+        if client is not None:
+            client._failed(exc)
+            client._pump()
