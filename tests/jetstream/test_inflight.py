@@ -115,6 +115,17 @@ def test_sending_again_leaves_an_earlier_deadline_as_it_is():
     assert flight.overdue(2.0) == [sent(1, 1.0), sent(2, 2.0)]
 
 
+def test_what_was_answered_since_is_passed_over():
+    flight = InFlight(5)
+    for number in range(1, 4):
+        flight.sent(str(number), sent(number, float(number)))
+    assert flight.overdue(1.0) == [sent(1, 1.0)]  # the schedule of the others is made
+    flight.answered("2")
+
+    assert flight.overdue(2.0) == []
+    assert flight.due == 3.0
+
+
 def test_a_message_sent_again_may_be_the_only_one_open():
     flight = InFlight(5)
     flight.sent("1", sent(1, 1.0))
