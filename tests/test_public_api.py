@@ -18,8 +18,15 @@ SOURCE = Path(jsproto.__file__)
 
 # What `import jsproto` may load of the standard library beyond what attrs loads anyway; each with its reason.
 STANDARD = {
-    "binascii": "base64 alphabets and checksums",
+    "base64": "the server carries header blocks of stored messages in base64",
+    "binascii": "what base64 stands on",
+    "datetime": "durations and timestamps of configurations",
+    "heapq": "the agenda",
+    "ipaddress": "what urllib.parse stands on",
     "json": "INFO, CONNECT and the API are JSON",
+    "math": "infinity and rounding of times",
+    "struct": "what base64 stands on",
+    "urllib": "urllib.parse reads the addresses of servers",
 }
 NEVER = {
     "asyncio",
@@ -32,7 +39,6 @@ NEVER = {
     "secrets",
     "logging",
     "uuid",
-    "datetime",
 }
 
 
