@@ -29,8 +29,8 @@ from jsproto.wire.info import parse_info
 
 #: Texts of the numbers that nearly every line carries. Membership is the check: ASCII digits, in bounds.
 _SMALL: Final = {str(number): number for number in range(1024)}
-#: The same with the CR that ends a line: one look-up checks number and line end.
-_SMALL_CR: Final = {f"{number}\r": number for number in range(1024)}
+#: Sizes at the end of a line, with its CR: one look-up checks number and line end.
+_SMALL_CR: Final = {f"{number}\r": number for number in range(2049)}
 #: B131: so many digits at most; 10**15 bytes is beyond any payload and below every integer limit.
 _MAX_DIGITS: Final = 15
 _ANY_SIZE: Final = 10**_MAX_DIGITS
@@ -348,7 +348,10 @@ def _number(text: str) -> int:
 
 
 def _number_cr(text: str) -> int:
-    return _number(text[:-1]) if text[-1:] == "\r" else -1
+    """The same with the CR behind it, which ``int`` takes for a blank."""
+    digits = text[:-1]
+    sound = digits.isdigit() and text[-1] == "\r" and len(digits) <= _MAX_DIGITS and digits.isascii()
+    return int(text) if sound else -1
 
 
 def _unquoted(text: str) -> str:
