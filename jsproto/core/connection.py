@@ -54,6 +54,7 @@ from jsproto.errors import (
     ConversationClosed,
     JsprotoError,
     OutboundFull,
+    RemoteProtocolError,
     StaleConnection,
     TlsUnavailable,
 )
@@ -191,27 +192,12 @@ class Connection:
         if link.state not in OPEN or not data:
             return
         link.alive(now)
-        stats = self.stats
-        stats.bytes_in += len(data)
-        run: list[Delivery] = []
-        sid = ""
-        for frame in self._parser.feed(data):
-            if isinstance(frame, tuple):
-                if frame[SID] == sid:
-                    run.append(frame)
-                    continue
-                if run:
-                    self._exchange.deliver(sid, run, now)
-                run = [frame]
-                sid = frame[SID]
-            else:
-                if run:
-                    self._exchange.deliver(sid, run, now)
-                    run = []
-                    sid = ""
-                self._control(frame, now)
-        if run:
-            self._exchange.deliver(sid, run, now)
+        self.stats.bytes_in += len(data)
+        frames = self._parser.feed(data)
+        if link.state in ATTEMPTING:
+            self._greeting(frames, now)
+        else:
+            self._work_off(frames, now)
         self._after_segment(now)
 
     def transport_down(self, error: Exception | None, now: float) -> None:
@@ -419,6 +405,48 @@ class Connection:
         return min(first, second)
 
     # ================================================================== frames
+
+    def _work_off(self, frames: list[Frame], now: float) -> None:
+        """Frames of a link that is up: messages in runs of one sid, the rest one by one."""
+        run: list[Delivery] = []
+        sid = ""
+        for frame in frames:
+            if isinstance(frame, tuple):
+                if frame[SID] == sid:
+                    run.append(frame)
+                    continue
+                if run:
+                    self._exchange.deliver(sid, run, now)
+                run = [frame]
+                sid = frame[SID]
+            else:
+                if run:
+                    self._exchange.deliver(sid, run, now)
+                    run = []
+                    sid = ""
+                self._control(frame, now)
+        if run:
+            self._exchange.deliver(sid, run, now)
+
+    def _greeting(self, frames: list[Frame], now: float) -> None:
+        """Frames before the handshake is verified: no subscription stands yet, so a message is nobody's.
+
+        Between the INFO and TLS the server has nothing to say; whatever is there was put in by somebody on the road.
+        """
+        link = self._link
+        for frame in frames:
+            if link.state is LinkState.UPGRADING:
+                break
+            if isinstance(frame, tuple):
+                self._exchange.router.unknown += 1
+            else:
+                self._control(frame, now)
+        else:
+            if link.state is not LinkState.UPGRADING or not self._parser.held:
+                return
+        self._reason = Refusal(
+            Fate.ENDS, RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more")
+        )
 
     def _control(self, frame: Frame, now: float) -> None:
         if isinstance(frame, Info):

@@ -47,9 +47,9 @@ class Router:
     def answers(self, frames: list[Delivery]) -> Iterator[tuple[Conversation[object], int, Delivery]]:
         """Split what came on the mux by address; an answer that nobody waits for is counted and dropped."""
         for frame in frames:
-            _, number, token = frame[SUBJECT].rsplit(".", 2)
-            found = self.conversations.get(_number(number))
-            if found is None or _number(token) < 0:
+            rest, _, token = frame[SUBJECT].rpartition(".")
+            found = self.conversations.get(_number(rest.rpartition(".")[2]))
+            if found is None or _number(token) < 1:  # calls count from 1
                 self.unknown += 1
             else:
                 yield found, _number(token), frame
