@@ -30,6 +30,7 @@ from jsproto.wire.headers import EMPTY_BLOCK, header_value
 #: Batch of a request that is bounded by bytes: a missing batch would mean one message (ADR-37).
 BYTES_BATCH: Final = 1_000_000
 
+_INT64_SECONDS: Final = INT64_MAX / 1e9
 _PIN: Final = b"Nats-Pin-Id"
 #: Group names (ADR-42) and pin ids need no escape in JSON.
 _WORD: Final = re.compile(r"[A-Za-z0-9/_=-]{1,64}").fullmatch
@@ -141,8 +142,8 @@ class Pull(Stateful):
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds as the wire has them, cut to what an int64 holds (B062)."""
-    return min(round(seconds * 1_000_000_000), INT64_MAX)
+    """Seconds above 0 as the wire has them: at least one, and cut to what an int64 holds (B062)."""
+    return INT64_MAX if seconds >= _INT64_SECONDS else max(1, round(seconds * 1_000_000_000))
 
 
 class PullTemplate:

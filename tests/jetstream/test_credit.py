@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsproto.errors import InvalidConfig, LocalProtocolError
+from jsproto.jetstream.credit import Credit
+
+AMOUNTS = st.integers(0, 60)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["ask", "received", "taken", "settled", "reset", "surplus", "narrow"]),
+        AMOUNTS,
+    ),
+    max_size=40,
+)
+
+
+def played(credit: Credit, steps: list[tuple[str, int]]) -> int:
+    """Play steps as a consume would: ask for all the room when it wants, take only what is there. Gives the surplus."""
+    extra = 0
+    for verb, amount in steps:
+        if verb == "ask":
+            if credit.wanting and credit.room:
+                credit.ask(credit.room)
+        elif verb == "taken":
+            taken = min(amount, credit.buffered)
+            credit.taken(taken)
+            extra = max(0, extra - taken)
+        elif verb == "received":
+            extra += max(0, amount - credit.asked)
+            credit.received(amount)
+        elif verb == "surplus":
+            extra += amount
+            credit.surplus(amount)
+        elif verb == "narrow":
+            before = credit.limit
+            credit.narrow(amount)
+            extra += before - credit.limit
+        elif verb == "settled":
+            credit.settled(amount)
+        else:
+            credit.reset()
+    return extra
+
+
+@given(st.integers(1, 50), STEPS)
+def test_it_is_never_negative(limit, steps):
+    credit = Credit(limit)
+    played(credit, steps)
+
+    assert credit.asked >= 0
+    assert credit.buffered >= 0
+    assert credit.room >= 0
+
+
+@given(st.integers(1, 50), STEPS)
+def test_it_is_never_above_the_limit_by_what_was_asked_for(limit, steps):
+    credit = Credit(limit)
+    unasked = played(credit, steps)
+
+    assert credit.level <= credit.limit + unasked
+
+
+@given(st.integers(1, 50), STEPS)
+def test_it_refills_to_full(limit, steps):
+    credit = Credit(limit)
+    played(credit, steps)
+    credit.reset()
+    credit.taken(credit.buffered)
+
+    assert credit.wanting
+    credit.ask(credit.room)
+    assert (credit.level, credit.asked) == (credit.limit, credit.limit)
+
+
+@given(st.integers(1, 300), st.integers(0, 300))
+def test_every_size_and_threshold_goes_on_for_ever(limit, low):
+    credit = Credit(limit, min(low, limit))
+    for _ in range(3 * limit):
+        if credit.wanting:
+            credit.ask(credit.room)
+        assert credit.level > 0, "nothing asked and nothing buffered: a stall"
+        if not credit.buffered:
+            credit.received(1)
+        credit.taken(1)
+
+
+def test_b001_a_limit_of_one_wants_again_as_soon_as_nothing_is_left():
+    credit = Credit(1)
+    for _ in range(5):
+        assert credit.wanting
+        credit.ask(1)
+        assert not credit.wanting
+        credit.received(1)
+        assert not credit.wanting
+        credit.taken(1)
+
+
+def test_arrival_changes_what_is_asked_and_not_the_level():
+    credit = Credit(10)
+    credit.ask(10)
+    credit.received(4)
+
+    assert (credit.asked, credit.buffered, credit.level) == (6, 4, 10)
+
+
+def test_more_than_was_asked_is_buffered_all_the_same():
+    credit = Credit(4)
+    credit.ask(4)
+    credit.received(6)
+
+    assert (credit.asked, credit.buffered, credit.room) == (0, 6, 0)
+
+
+def test_more_can_not_be_settled_than_is_owed():
+    credit = Credit(4)
+    credit.ask(4)
+    credit.received(3)
+    credit.settled(5)
+
+    assert (credit.asked, credit.buffered) == (0, 3)
+
+
+def test_a_narrower_limit_lowers_the_threshold_and_is_never_widened():
+    credit = Credit(100)
+    credit.narrow(10)
+    credit.narrow(50)
+    credit.narrow(0)
+
+    assert (credit.limit, credit.low) == (10, 5)
+
+
+def test_a_threshold_at_the_limit_means_always_full():
+    credit = Credit(10, 10)
+    credit.ask(10)
+    credit.received(1)
+    credit.taken(1)
+
+    assert (credit.wanting, credit.room) == (True, 1)
+
+
+@pytest.mark.parametrize("amount", [0, -1, 5])
+def test_asking_for_nothing_or_beyond_the_limit_is_refused(amount):
+    credit = Credit(4)
+
+    with pytest.raises(LocalProtocolError, match="expected to ask for 1 to 4"):
+        credit.ask(amount)
+    assert credit.level == 0
+
+
+@pytest.mark.parametrize(("limit", "low"), [(0, None), (-3, None), (5, -1), (5, 6)])
+def test_limits_that_can_not_work_are_refused(limit, low):
+    with pytest.raises(InvalidConfig):
+        Credit(limit, low)
+
+
+@given(st.integers(1, 50), STEPS)
+def test_a_snapshot_put_back_is_the_same_credit(limit, steps):
+    credit = Credit(limit)
+    played(credit, steps)
+    other = Credit(7)
+    other.restore(credit.snapshot())
+
+    assert other.snapshot() == credit.snapshot()
