@@ -12,9 +12,9 @@ from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
-from jsproto.jetstream.consume import OnDeleted
+from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Stream
-from jsproto.jetstream.fetch import FetchMode
+from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
 from jsproto.jetstream.window import PublishResult

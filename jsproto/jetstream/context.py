@@ -34,8 +34,10 @@ from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
-from jsproto.jetstream.consume import Consume, ConsumeOptions, OnDeleted
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions, Next
+from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
+from jsproto.jetstream.fetch import Fetch, Next
+from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.message import JsMessage, confirmed
 from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
 from jsproto.jetstream.window import PublishWindow
