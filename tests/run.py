@@ -41,7 +41,7 @@ COVERAGE = {
 
 def heading(text: str) -> None:
     """A line that can be found in a long log."""
-    print(f"\n━━━ {text} {'━' * max(4, 100 - len(text))}", flush=True)
+    print(f"\n────▶ {text} {'─' * max(4, 100 - len(text))}", flush=True)
 
 
 def check(name: str, scratch: str) -> bool:
