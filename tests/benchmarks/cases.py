@@ -68,6 +68,9 @@ CASES = {
     "publish-window": Case(title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=50_000),
     "consume": Case(title="consume, no ack", verb="consume", items=200_000, ack="none"),
     "consume-ack": Case(title="consume, ack each", verb="consume", items=200_000, ack="explicit"),
+    "consume-batches": Case(
+        title="consume in runs, ack each", verb="consume_batches", items=200_000, ack="explicit"
+    ),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
     "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
     "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY),
@@ -119,7 +122,7 @@ def _found(module: str) -> bool:
 _SLOW = {"consume": 50_000, "consume-ack": 50_000}
 
 PEERS = {
-    "jsproto_asyncio": Contender(distribution="", imports="jsproto"),
+    "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),
     "jsproto_blocking": Contender(distribution="", imports="jsproto_io.blocking"),
     "natspy": Contender(distribution="nats-py", imports="nats, nats.js", items={**_SLOW, "fetch": 50_000}),
     "natsrpy": Contender(

@@ -133,7 +133,7 @@ async def ask(peer: object, case: Case, watch: Watch, n: int) -> dict:
             await verb(watch, SUBJECT, n, lambda: print("go", flush=True))
         case "consume":
             await verb(watch, "BENCH", "C", n, BATCH, ack=case.ack != "none")
-        case "fetch":
+        case "fetch" | "consume_batches":
             await verb(watch, "BENCH", "C", n, BATCH)
         case "next":
             return quantiles(await verb(watch, "BENCH", "C", n))

@@ -103,7 +103,7 @@ def verify(plain: Plain, case: Case, items: int) -> None:
         stored = plain.api("STREAM.INFO.BENCH")["state"]["messages"]
         if stored != items + WARM:
             raise RuntimeError(f"the stream holds {stored} messages, {items + WARM} were published")
-    if case.verb == "consume" and case.ack == "explicit":
+    if case.verb in {"consume", "consume_batches"} and case.ack == "explicit":
         end = time.monotonic() + 5
         while True:  # the server works acknowledgements off after it has read them
             info = plain.api("CONSUMER.INFO.BENCH.C")
