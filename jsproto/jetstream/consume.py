@@ -494,7 +494,7 @@ class Consume(PullFeed[M]):
                 self._waited(self._pace.fruitless(pull.issued, now))
         elif verdict is Verdict.DOES_NOT_FIT:
             self._missing = False
-            if not pull.got and self._budget.did_not_fit(pull.max_bytes):
+            if not (pull.got or pull.size) and self._budget.did_not_fit(pull.max_bytes):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
                 self._failed(now)
         elif verdict is Verdict.GONE_FOR_NOW:

@@ -118,7 +118,7 @@ class ConsumeOptions:
         """The request with another expiry."""
         return PullTemplate(
             expires=expires,
-            idle_heartbeat=min(self.heartbeat, expires / 2),
+            idle_heartbeat=self.heartbeat if expires >= self.expires else min(self.heartbeat, expires / 2),
             group=self.group,
             min_pending=self.min_pending,
             min_ack_pending=self.min_ack_pending,

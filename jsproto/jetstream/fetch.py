@@ -261,7 +261,7 @@ class Fetch(PullFeed[M]):
 
     def _received(self, data: list[Delivery], now: float) -> None:
         if self.pull is None or self.state not in {FetchState.PULLING, FetchState.DRAINING}:
-            self._late(data)
+            self._give_back(data)
             return
         self.liveness.seen(now)
         room = self.pull.batch - self.pull.got
@@ -283,13 +283,7 @@ class Fetch(PullFeed[M]):
         elif self.options.max_bytes and self.pull.owed_bytes == 0:
             self._finish(End.BYTES_SPENT)
         if surplus:
-            self._late(surplus)
-
-    def _late(self, data: list[Delivery]) -> None:
-        if self.port.up:
-            self._give_back(data)
-        else:
-            self.strays += len(data)
+            self._give_back(surplus)
 
     def _status(self, frame: Delivery, block: bytes, status: tuple[int, str], now: float) -> None:
         pull = self.pull

@@ -120,7 +120,10 @@ class PullFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ for subclasses
 
     def _give_back(self, frames: Sequence[Delivery]) -> None:
-        """Nak messages that nobody will take."""
+        """Nak messages that nobody will take. Without a link there is nobody to tell, and the server knows by itself."""
+        if not self.port.up:
+            self.strays += len(frames)
+            return
         for frame in frames:
             self.port.publish(Publish(frame[REPLY], _NAK))
         self.returned += len(frames)
