@@ -150,7 +150,7 @@ class Pair:
         """
         seen = len(self.events)
         for _ in range(_MOST_ROUNDS):
-            if not (self._obey() | self._carry()):
+            if not (self._obey() or self._carry()):
                 return self.events[seen:]
         raise LocalProtocolError(f"expected rest within {_MOST_ROUNDS} exchanges, seen none")
 
@@ -196,21 +196,21 @@ class Pair:
         self.machine.handle_tick(self.now)
 
     def _obey(self) -> bool:
-        """Do what the machine asks its adapter to do; keep what it tells everybody."""
-        moved = False
-        while (event := self.machine.next_event()) is not None:
-            moved = True
-            if isinstance(event, Dial):
-                self._dial()
-            elif isinstance(event, HangUp):
-                self._hang_up()
-            elif isinstance(event, Upgrade):
-                self._drop(TlsUnavailable("expected a line without TLS, seen a wish for it"))
-            elif isinstance(event, Authenticate) and self._auth is not None:
-                self.machine.authenticate(self._auth, self.now)
-            else:
-                self.events.append(event)
-        return moved
+        """Take one event: do what it asks of an adapter, keep what it tells everybody."""
+        event = self.machine.next_event()
+        if event is None:
+            return False
+        if isinstance(event, Dial):
+            self._dial()
+        elif isinstance(event, HangUp):
+            self._hang_up()
+        elif isinstance(event, Upgrade):
+            self._drop(TlsUnavailable("expected a line without TLS, seen a wish for it"))
+        elif isinstance(event, Authenticate) and self._auth is not None:
+            self.machine.authenticate(self._auth, self.now)
+        else:
+            self.events.append(event)
+        return True
 
     def _dial(self) -> None:
         cid = self.server.connect(self.now) if self._reachable else None

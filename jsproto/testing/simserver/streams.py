@@ -202,6 +202,8 @@ class Stream:
         """Store one message, or refuse; the answer is the text of its acknowledgement."""
         try:
             return self._accept(subject, block, payload, now)
+        except _DroppedError:
+            return None
         except RefusedError as refused:
             return self._answer({"error": refused.refusal.body(), "stream": self.name, "seq": 0})
 
@@ -276,9 +278,10 @@ class Stream:
         if not self.config["allow_rollup_hdrs"] or self.config["deny_purge"]:
             raise RefusedError(refusals.ROLLUP_FAILED.about("rollup not permitted"))
         if asked.lower() not in {b"sub", b"all"}:
-            raise RefusedError(
-                refusals.ROLLUP_FAILED.about(f"rollup value invalid: {asked.decode('utf-8', 'replace')!r}")
-            )
+            if not self._profile.rollup_answered:
+                raise _DroppedError
+            seen = asked.decode("utf-8", "replace")
+            raise RefusedError(refusals.ROLLUP_FAILED.about(f"rollup value invalid: {seen!r}"))
         return asked.lower()
 
     def _check_room(self, subject: str, size: int) -> None:
@@ -452,6 +455,10 @@ class Stream:
         age = integer(self.config, "max_age")
         while age and (oldest := self._messages.get(self.first)) is not None and oldest.time + age <= now:
             self._remove(oldest, now, told=False)
+
+
+class _DroppedError(Exception):
+    """A publish that the server drops without an answer."""
 
 
 def header(block: bytes, name: bytes) -> bytes | None:

@@ -1,0 +1,375 @@
+import re
+
+import pytest
+
+
+def info(client):
+    return client.server.request("CONSUMER.INFO.S.C", None, client.now)
+
+
+def acks(heard):
+    """Acknowledgement subjects of what was heard."""
+    return re.findall(r"\$JS\.ACK\.[^ ~]+", heard)
+
+
+def numbers(heard):
+    """``(deliveries, stream seq, consumer seq, pending)`` of each delivery."""
+    return [tuple(int(ack.split(".")[at]) for at in (4, 5, 6, 8)) for ack in acks(heard)]
+
+
+def take(client, count=1, **request):
+    client.pull(**{"batch": count, "expires": 60 * 10**9, **request})
+    return client.hear()
+
+
+def test_a_pull_gets_what_is_there_and_waits_for_the_rest(make):
+    client = make(consumer={}, publish=2)
+    heard = take(client, 3)
+    assert numbers(heard) == [(1, 1, 1, 1), (1, 2, 2, 0)]
+    client.server.publish("s.b", b"x", 0.0)
+
+    assert numbers(client.hear()) == [(1, 3, 3, 0)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "first"),
+    [
+        ({"deliver_policy": "all"}, [1, 2, 3, 4]),
+        ({"deliver_policy": "last"}, [4]),
+        ({"deliver_policy": "last", "filter_subject": "s.none"}, []),
+        ({"deliver_policy": "new"}, []),
+        ({"deliver_policy": "by_start_sequence", "opt_start_seq": 3}, [3, 4]),
+        ({"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:02Z"}, [3, 4]),
+        ({"deliver_policy": "last_per_subject"}, [3, 4]),
+        ({"filter_subject": "s.b"}, [2, 4]),
+        ({"filter_subjects": ["s.a", "s.c"]}, [1, 3]),
+    ],
+)
+def test_where_a_consumer_begins(make, policy, first):
+    client = make()
+    for number, subject in enumerate(("s.a", "s.b", "s.a", "s.b")):
+        client.now = float(number)
+        client.pub(subject, "x")
+    config = {"durable_name": "C", "ack_policy": "explicit", **policy}
+    created = client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 3.0)
+
+    assert created["num_pending"] == len(first)
+    assert [each[1] for each in numbers(take(client, 10))] == first
+
+
+def test_single_messages_that_leave_are_not_given(make):
+    client = make()
+    for subject in ("s.a", "s.b"):
+        client.pub(subject, "x")
+    config = {"durable_name": "C", "ack_policy": "explicit", "deliver_policy": "last_per_subject"}
+    client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)
+
+    assert info(client)["num_pending"] == 1
+    client.pull("nobody", batch=1)
+    assert [each[1] for each in numbers(take(client, 10))] == [2]
+
+
+def test_an_unacknowledged_message_comes_again(make):
+    client = make(consumer={"ack_wait": 10**9}, publish=1)
+    take(client, 9)
+    client.wait(1.1)
+
+    assert numbers(client.hear()) == [(2, 1, 2, 0)]
+    assert info(client)["num_redelivered"] == 1
+
+
+def test_progress_puts_off_the_redelivery(make):
+    client = make(consumer={"ack_wait": 10**9}, publish=1)
+    (ack,) = acks(take(client, 9))
+    client.wait(0.8)
+    client.pub(ack, "+WPI").wait(0.8)
+    assert client.hear() == ""
+    client.wait(0.3)
+
+    assert numbers(client.hear()) == [(2, 1, 2, 0)]
+
+
+def test_a_nak_with_delay_comes_back_after_it(make):
+    client = make(consumer={}, publish=1)
+    (ack,) = acks(take(client, 9))
+    client.pub(ack, '-NAK {"delay":2000000000}').wait(1.9)
+    assert client.hear() == ""
+    client.wait(0.2)
+
+    assert numbers(client.hear()) == [(2, 1, 2, 0)]
+
+
+def test_a_nak_of_what_is_done_is_nothing(make):
+    client = make(consumer={}, publish=1)
+    (ack,) = acks(take(client, 9))
+    client.pub(ack, "+ACK").pub(ack, "-NAK")
+
+    assert client.hear() == ""
+
+
+def test_backoff_lists_say_when(make):
+    client = make(consumer={"backoff": [10**9, 3 * 10**9], "max_deliver": 3}, publish=1)
+    client.say("SUB $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C 2\r\n")
+    take(client, 9)
+    moments = []
+    for _ in range(100):
+        client.wait(0.1)
+        if "MSG" in client.hear():
+            moments.append(round(client.now, 1))
+
+    assert moments == [1.1, 4.1, 7.1]
+    assert info(client)["num_ack_pending"] == 0
+
+
+def test_max_deliver_is_an_end_for_naks_too(make):
+    client = make(consumer={"max_deliver": 2, "max_ack_pending": 1}, publish=2)
+    client.say("SUB $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.S.C 2\r\n")
+    (ack,) = acks(take(client, 9))
+    client.pub(ack, "-NAK")
+    (again,) = acks(client.hear())
+    client.pub(again, "-NAK")
+    heard = client.hear()
+
+    assert '"deliveries":2}' in heard
+    assert numbers(heard) == [(1, 2, 3, 0)]
+
+
+def test_a_reached_ack_limit_stops_deliveries_until_there_is_room(make):
+    client = make(consumer={"max_ack_pending": 2}, publish=4)
+    first, _ = acks(take(client, 9))
+    client.pub(first, "+ACK")
+
+    assert numbers(client.hear()) == [(1, 3, 3, 1)]
+
+
+def test_room_comes_back_when_max_deliver_is_reached(make):
+    client = make(consumer={"max_ack_pending": 1, "max_deliver": 1, "ack_wait": 10**9}, publish=2)
+    take(client, 9)
+    client.wait(1.1)
+
+    assert numbers(client.hear()) == [(1, 2, 2, 0)]
+
+
+def test_acks_raise_the_floor_as_far_as_they_are_whole(make):
+    client = make(consumer={}, publish=5)
+    ones = acks(take(client, 5))
+    floors = []
+    for at in (1, 0, 3, 2, 4):
+        client.pub(ones[at], "+ACK")
+        floors.append(info(client)["ack_floor"]["stream_seq"])
+
+    assert floors == [0, 2, 2, 4, 5]
+
+
+def test_policy_all_acknowledges_everything_before(make):
+    client = make(consumer={"ack_policy": "all"}, publish=5)
+    ones = acks(take(client, 5))
+    client.pub(ones[3], "+ACK").pub(ones[1], "+ACK")
+
+    assert info(client)["num_ack_pending"] == 1
+    assert info(client)["ack_floor"]["consumer_seq"] == 4
+
+
+@pytest.mark.parametrize(("version", "answered"), [("2.9", True), ("2.10", False)])
+def test_an_ack_of_what_was_never_delivered(make, version, answered):
+    client = make(version=version, consumer={}, publish=1)
+    client.pub("$JS.ACK.S.C.1.9.9.1.0", "+ACK", "in.x")
+
+    assert bool(client.hear()) is answered
+
+
+def test_an_ack_without_numbers_is_not_answered(make):
+    client = make(consumer={}, publish=1)
+    client.pub("$JS.ACK.S.C.a.b.c.d.e", "+ACK", "in.x")
+
+    assert client.hear() == ""
+
+
+def test_next_acknowledges_and_pulls(make):
+    client = make(consumer={}, publish=3)
+    (ack,) = acks(take(client, 1))
+    client.pub(ack, '+NXT {"batch":5,"no_wait":true}', "in.n")
+    heard = client.hear()
+
+    assert numbers(heard) == [(1, 2, 2, 1), (1, 3, 3, 0)]
+    assert heard.endswith("NATS/1.0 404 No Messages~~~")
+    assert info(client)["ack_floor"]["stream_seq"] == 1
+
+
+def test_requests_beyond_the_limits_of_the_consumer(make):
+    client = make(consumer={"max_batch": 2, "max_expires": 10**9, "max_bytes": 10})
+    client.pull(batch=3).pull(batch=1, expires=2 * 10**9).pull(batch=1, max_bytes=11).pull("", batch=1)
+    heard = client.hear()
+
+    assert "409 Exceeded MaxRequestBatch of 2~" in heard
+    assert "409 Exceeded MaxRequestExpires of 1s~" in heard
+    assert "409 Exceeded MaxRequestMaxBytes of 10~" in heard
+    assert info(client)["num_waiting"] == 0
+
+
+@pytest.mark.parametrize(("version", "silent"), [("2.10", False), ("2.11", True)])
+def test_a_full_queue_refuses_and_is_silent_about_heartbeats_from_2_11_on(make, version, silent):
+    client = make(version=version, consumer={"max_waiting": 1})
+    client.pull(batch=1)
+    client.pull(batch=1)
+    assert "409 Exceeded MaxWaiting" in client.hear()
+    client.pull(batch=1, expires=10**9, idle_heartbeat=10**8)
+
+    assert (client.hear() == "") is silent
+
+
+def test_no_wait_is_answered_at_once_unless_it_may_wait(make):
+    client = make(consumer={})
+    client.pull("in.1", batch=1, no_wait=True)
+    assert "in.1 1 28 28~NATS/1.0 404 No Messages" in client.hear()
+    client.pull("in.2", batch=1, no_wait=True, expires=10**9)
+    assert client.hear() == ""
+    client.pull("in.3", batch=4)
+    client.server.request("STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"]}, 0.0)
+    client.wait(1.0)
+    assert "in.2 1 81 81~NATS/1.0 408 Request Timeout" in client.hear()
+
+
+def test_older_pulls_come_first(make):
+    client = make(consumer={"max_ack_pending": 1}, publish=3)
+    client.pull("in.1", batch=3).hear()
+    client.pull("in.2", batch=1, no_wait=True)
+    assert client.hear() == ""
+    client.pull("in.3", batch=1, no_wait=True)
+
+    assert client.hear() == "HMSG in.3 1 33 33~NATS/1.0 408 Requests Pending~~~"
+
+
+def test_bytes_are_counted_as_the_server_counts_them(make):
+    client = make(consumer={}, publish=2)
+    client.pull(batch=1, max_bytes=1000)
+    heard = client.hear()
+    size = len("s.a") + len(acks(heard)[0]) + len("0")
+
+    assert f"409 Batch Completed~Nats-Pending-Messages: 0~Nats-Pending-Bytes: {1000 - size}~" in heard
+
+
+def test_a_message_that_nobody_can_take_stays_where_it_was(make):
+    client = make(consumer={"ack_wait": 10**9}, publish=1)
+    client.pull(batch=1, max_bytes=5)
+    assert "409 Message Size Exceeds MaxBytes" in client.hear()
+    assert info(client)["num_pending"] == 1
+    take(client, 1)
+    client.pull(batch=1, max_bytes=5)
+    client.wait(1.5)
+    assert "409 Message Size Exceeds MaxBytes" in client.hear()
+
+    assert numbers(take(client, 1)) == [(2, 1, 2, 0)]
+
+
+def test_headers_only_says_the_size_instead_of_the_payload(make):
+    client = make(consumer={"headers_only": True})
+    client.pub("s.a", "hello").pub("s.a", "hi", headers="K: v").pub("s.a", "x", headers="Nats-Msg-Size: 9")
+    heard = take(client, 3)
+
+    assert "~NATS/1.0~Nats-Msg-Size: 5~~~" in heard
+    assert "~NATS/1.0~K: v~Nats-Msg-Size: 2~~~" in heard
+    assert "~NATS/1.0~Nats-Msg-Size: 9~~~" in heard
+
+
+def test_a_paused_consumer_lets_pulls_wait(make):
+    client = make(consumer={}, publish=1)
+    client.server.request("CONSUMER.PAUSE.S.C", {"pause_until": "2027-01-15T08:00:02Z"}, 0.0)
+    assert take(client, 1) == ""
+    assert info(client)["paused"] is True
+    client.wait(2.0)
+
+    assert numbers(client.hear()) == [(1, 1, 1, 0)]
+    assert "paused" not in info(client)
+
+
+def test_a_purge_takes_what_is_owed(make):
+    client = make(consumer={}, publish=3)
+    take(client, 2)
+    client.server.request("STREAM.PURGE.S", {"seq": 2}, 0.0)
+    assert (info(client)["num_ack_pending"], info(client)["num_pending"]) == (1, 1)
+    client.server.request("STREAM.PURGE.S", None, 0.0)
+
+    assert (info(client)["num_ack_pending"], info(client)["num_pending"]) == (0, 0)
+    assert info(client)["ack_floor"]["stream_seq"] == 3
+
+
+def test_a_deleted_message_is_not_delivered_again(make):
+    client = make(stream={"max_msgs": 1}, consumer={"ack_wait": 10**9}, publish=1)
+    take(client, 9)
+    client.server.publish("s.a", b"new", 0.0)
+    assert numbers(client.hear()) == [(1, 2, 2, 0)]
+    client.wait(1.1)
+
+    assert [each[1] for each in numbers(client.hear())] == [2]
+
+
+def test_a_deleted_message_that_is_owed_counts_as_terminated(make):
+    client = make(consumer={}, publish=2)
+    client.say("SUB $JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.S.C 2\r\n")
+    take(client, 1)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 2}, 0.0)
+
+    assert client.hear().count("Unacknowledged message was deleted") == 1
+    assert info(client)["num_pending"] == 0
+
+
+def test_a_sampled_ack_is_a_metric(make):
+    client = make(consumer={"sample_freq": "100"}, stream={"max_msgs": 1}, publish=1)
+    client.say("SUB $JS.EVENT.METRIC.> 2\r\n")
+    (ack,) = acks(take(client, 1))
+    client.wait(1.0)
+    client.server.publish("s.a", b"x", 1.0)
+    client.pub(ack, "+ACK")
+
+    assert '"ack_time":1000000000,"deliveries":1}' in client.hear()
+
+
+def test_a_new_filter_changes_what_is_pending(make):
+    client = make(consumer={}, publish=3)
+    config = {"durable_name": "C", "ack_policy": "explicit", "filter_subject": "s.b"}
+    client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+
+    assert info(client)["num_pending"] == 0
+
+
+def test_an_idle_consumer_is_removed(make):
+    client = make(consumer={"inactive_threshold": 10**9})
+    client.pull(batch=1, expires=2 * 10**9)
+    client.wait(2.5)
+    assert "408" in client.hear()
+    client.wait(1.0)
+    client.pull(batch=1)
+
+    assert "503" in client.hear()
+
+
+def test_deleting_a_consumer_ends_each_of_its_pulls(make):
+    client = make(consumer={})
+    client.pull(batch=1).pull(batch=1)
+    client.server.request("CONSUMER.DELETE.S.C", None, 0.0)
+
+    assert client.hear().count("409 Consumer Deleted") == 2
+
+
+@pytest.mark.parametrize(
+    ("level", "status"), [("5", ""), ("6", "412 Required Api Level"), ("x", "412 Required Api Level")]
+)
+def test_a_pull_may_require_an_api_level(make, level, status):
+    client = make(consumer={})
+    client.pub("$JS.API.CONSUMER.MSG.NEXT.S.C", "1", "in.1", f"Nats-Required-Api-Level: {level}")
+    client.pub("$JS.API.CONSUMER.MSG.NEXT.S.C", "1", "in.1", "K: v")
+
+    assert (status in client.hear()) is True
+
+
+def test_acks_of_the_second_form(make):
+    client = make(consumer={}, publish=1, ack_v2=True)
+    heard = take(client, 1)
+    (ack,) = acks(heard)
+    assert ack.startswith("$JS.ACK._.szMpdrwD.S.C.1.1.1.")
+    client.pub(ack, "+ACK", "in.a")
+
+    assert client.hear() == "MSG in.a 1 0~~"

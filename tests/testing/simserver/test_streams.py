@@ -1,0 +1,262 @@
+import base64
+import json
+
+import pytest
+
+
+def published(client, subject="s.a", payload="x", headers=""):
+    client.pub(subject, payload, "in.ack", headers)
+    return json.loads(client.hear().split("~")[-2])
+
+
+def error(client, **how):
+    return published(client, **how)["error"]
+
+
+def state(client):
+    return client.server.request("STREAM.INFO.S", None, client.now)["state"]
+
+
+def seqs(client):
+    state = client.server.request("STREAM.INFO.S", {"deleted_details": True}, client.now)["state"]
+    return [
+        seq for seq in range(state["first_seq"], state["last_seq"] + 1) if seq not in state.get("deleted", [])
+    ]
+
+
+def test_publishes_are_stored_in_order(make):
+    client = make()
+
+    assert published(client) == {"stream": "S", "seq": 1}
+    assert published(client, headers="K: v") == {"stream": "S", "seq": 2}
+    assert state(client)["messages"] == 2
+
+
+def test_a_no_ack_stream_stores_and_is_silent(make):
+    client = make(stream={"no_ack": True})
+    client.pub("s.a", "x", "in.1")
+
+    assert client.hear() == ""
+    assert state(client)["messages"] == 1
+
+
+def test_a_message_id_is_stored_once_within_the_window(make):
+    client = make(stream={"duplicate_window": 2 * 10**9})
+    published(client, headers="Nats-Msg-Id: one")
+    again = published(client, headers="Nats-Msg-Id:   one")
+    client.wait(2.0)
+    later = published(client, headers="Nats-Msg-Id: one")
+
+    assert again == {"stream": "S", "seq": 1, "duplicate": True}
+    assert later == {"stream": "S", "seq": 2}
+
+
+@pytest.mark.parametrize("headers", ["nats-msg-id: one", "Nats-Msg-Id: ", "Nats-Msg-Id : one"])
+def test_what_is_no_message_id(make, headers):
+    client = make()
+    published(client, headers=headers)
+
+    assert "duplicate" not in published(client, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("headers", "err_code"),
+    [
+        ("Nats-Expected-Stream: T", 10060),
+        ("Nats-Expected-Last-Sequence: 7", 10071),
+        ("Nats-Expected-Last-Sequence: abc", 10071),
+        ("Nats-Expected-Last-Subject-Sequence: 7", 10071),
+        ("Nats-Expected-Last-Msg-Id: zzz", 10070),
+        ("Nats-Expected-Last-Subject-Sequence-Subject: s.a", 10193),
+        ("Nats-Rollup: sub", 10111),
+    ],
+)
+def test_expectations_that_fail(make, headers, err_code):
+    client = make()
+    published(client)
+
+    assert error(client, headers=headers)["err_code"] == err_code
+    assert state(client)["messages"] == 1
+
+
+def test_expectations_that_hold(make):
+    client = make()
+    published(client, headers="Nats-Msg-Id: a")
+    published(
+        client,
+        "s.b",
+        headers="Nats-Expected-Stream: S\r\nNats-Expected-Last-Sequence: 1\r\nNats-Expected-Last-Msg-Id: a",
+    )
+    published(client, "s.b", headers="Nats-Expected-Last-Subject-Sequence: 2")
+    about_a = "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+
+    assert published(client, "s.b", headers=about_a) == {"stream": "S", "seq": 4}
+
+
+def test_before_2_11_the_expected_subject_is_ignored(make):
+    client = make(version="2.10")
+    published(client, "s.a")
+    about_a = "Nats-Expected-Last-Subject-Sequence: 1\r\nNats-Expected-Last-Subject-Sequence-Subject: s.a"
+
+    assert error(client, subject="s.b", headers=about_a)["description"] == "wrong last sequence: 0"
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        ({"max_msgs": 1}, "maximum messages exceeded"),
+        ({"max_bytes": 40}, "maximum bytes exceeded"),
+        (
+            {"max_msgs_per_subject": 1, "discard_new_per_subject": True},
+            "maximum messages per subject exceeded",
+        ),
+    ],
+)
+def test_a_full_stream_that_discards_new_refuses(make, stream, text):
+    client = make(stream={"discard": "new", **stream})
+    published(client)
+
+    assert error(client) == {"code": 503, "err_code": 10077, "description": text}
+
+
+@pytest.mark.parametrize(
+    ("stream", "left"),
+    [({"max_msgs": 2}, [3, 4]), ({"max_bytes": 70}, [3, 4]), ({"max_msgs_per_subject": 1}, [3, 4])],
+)
+def test_a_full_stream_that_discards_old_forgets(make, stream, left):
+    client = make(stream=stream)
+    for subject in ("s.a", "s.b", "s.a", "s.b"):
+        published(client, subject)
+
+    assert seqs(client) == left
+
+
+def test_old_messages_leave_at_their_age(make):
+    client = make(stream={"max_age": 10**9})
+    published(client)
+    client.wait(0.5)
+    published(client)
+    client.wait(0.5)
+
+    assert seqs(client) == [2]
+    client.wait(1.0)
+    assert state(client)["messages"] == 0
+
+
+def test_sizes_are_bounded(make):
+    client = make(stream={"max_msg_size": 5})
+
+    assert error(client, payload="123456")["err_code"] == 10054
+    assert error(make(), headers="K: " + "v" * 70_000)["err_code"] == 10097
+
+
+def test_a_rollup_takes_the_place_of_what_was_before(make):
+    client = make(stream={"allow_rollup_hdrs": True})
+    for subject in ("s.a", "s.b", "s.a"):
+        published(client, subject)
+    published(client, headers="Nats-Rollup: sub")
+    assert seqs(client) == [2, 4]
+    published(client, headers="Nats-Rollup: ALL")
+
+    assert seqs(client) == [5]
+    assert error(client, headers="Nats-Rollup: junk")["err_code"] == 10111
+
+
+def test_a_bad_rollup_meets_silence_before_2_11(make):
+    client = make(version="2.10", stream={"allow_rollup_hdrs": True})
+    client.pub("s.a", "x", "in.1", "Nats-Rollup: junk")
+
+    assert client.hear() == ""
+    assert state(client)["messages"] == 0
+
+
+@pytest.mark.parametrize("name", ["Nats-Batch-Id", "Nats-Schedule", "Nats-TTL", "Nats-Incr"])
+def test_headers_beyond_the_model_are_refused(make, name):
+    client = make()
+
+    assert error(client, headers=f"{name}: 1")["code"] == 501
+    assert len(client.server.not_modelled) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "stored"),
+    [
+        ("2.12", b"NATS/1.0 404 No Messages\r\n\r\n", None),
+        ("2.12", b"NATS/1.0 404 No Messages\r\nK: v\r\n\r\n", b"NATS/1.0\r\nK: v\r\n\r\n"),
+        ("2.11", b"NATS/1.0 404 No Messages\r\n\r\n", b"NATS/1.0 404 No Messages\r\n\r\n"),
+    ],
+)
+def test_a_forged_status_line_is_stripped_from_2_12_on(make, version, status, stored):
+    client = make(version=version)
+    client.server.publish("s.a", b"x", 0.0, block=status)
+    message = client.server.request("STREAM.MSG.GET.S", {"seq": 1}, 0.0)["message"]
+
+    assert message.get("hdrs") == (base64.b64encode(stored).decode() if stored else None)
+
+
+def test_messages_are_deleted_and_purged(make):
+    client = make(publish=6)
+    for subject in ("s.b", "s.b"):
+        published(client, subject)
+    ask = client.server.request
+    assert ask("STREAM.MSG.DELETE.S", {"seq": 2}, 0.0)["success"] is True
+    assert ask("STREAM.MSG.DELETE.S", {"seq": 2}, 0.0)["error"]["err_code"] == 10043
+    assert ask("STREAM.MSG.DELETE.S", {}, 0.0)["error"]["err_code"] == 10003
+    assert ask("STREAM.PURGE.S", {"seq": 4}, 0.0)["purged"] == 2
+    assert ask("STREAM.PURGE.S", {"filter": "s.b"}, 0.0)["purged"] == 2
+    assert ask("STREAM.PURGE.S", {"keep": 1}, 0.0)["purged"] == 2
+    assert ask("STREAM.PURGE.S", {"keep": 1, "seq": 1}, 0.0)["error"]["err_code"] == 10003
+    assert seqs(client) == [6]
+    assert ask("STREAM.PURGE.S", None, 0.0)["purged"] == 1
+    assert state(client)["first_seq"] == 9
+
+
+def test_what_a_stream_denies(make):
+    client = make(stream={"deny_delete": True, "deny_purge": True}, publish=1)
+
+    assert client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)["error"]["err_code"] == 10057
+    assert client.server.request("STREAM.PURGE.S", None, 0.0)["error"]["err_code"] == 10110
+
+
+def test_a_stream_can_begin_at_a_sequence(make):
+    client = make(stream={"first_seq": 100})
+
+    assert published(client)["seq"] == 100
+
+
+def test_interest_retention_keeps_what_somebody_waits_for(make):
+    client = make(stream={"retention": "interest"})
+    published(client)
+    assert state(client)["messages"] == 0
+    for name in ("A", "B"):
+        config = {
+            "durable_name": name,
+            "ack_policy": "explicit",
+            "filter_subject": "s.a" if name == "A" else "s.>",
+        }
+        client.server.request(f"CONSUMER.CREATE.S.{name}", {"stream_name": "S", "config": config}, 0.0)
+    published(client)
+    published(client, "s.b")
+    for name in ("A", "B"):
+        client.pull(consumer=name, batch=2, expires=10**9)
+        heard = client.hear().split("~")
+        assert heard[0].startswith("MSG s.a 1 $JS.ACK")
+        client.pub(heard[0].split()[3], "+ACK")
+
+    assert seqs(client) == [3]
+    client.server.request("CONSUMER.DELETE.S.B", None, 0.0)
+    assert state(client)["messages"] == 0
+
+
+def test_interest_retention_without_acks_lets_go_at_delivery(make):
+    client = make(stream={"retention": "interest"}, consumer={"ack_policy": "none"}, publish=2)
+    client.pull(batch=1)
+
+    assert seqs(client) == [2]
+
+
+def test_a_tightened_limit_holds_at_once(make):
+    client = make(publish=5)
+    client.server.request("STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"], "max_msgs": 2}, 0.0)
+
+    assert seqs(client) == [4, 5]
