@@ -34,6 +34,7 @@ from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
+from jsproto.wire.encoder import encode_sub
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers
 
@@ -160,7 +161,13 @@ class Port(Stateful):
     # ------------------------------------------------------------------ interest
 
     def subscribe(self, subject: str | None = None, queue: str = "") -> None:
-        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest stated before."""
+        """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest stated before.
+
+        Raises:
+            InvalidSubject: the subject or queue can't stand in a SUB; nothing changed.
+        """
+        if subject is not None:
+            encode_sub(subject, "0", queue)  # now, whether or not there is a link: later nobody is there to be told
         if self.sid and self.subject:
             self.unsubscribe()
         self.generation += 1

@@ -89,14 +89,21 @@ class Exchange:
     # ------------------------------------------------------------------ life of a conversation
 
     def open(self, conversation: Conversation[object], now: float) -> None:
-        """Give it a port, start it, and raise what its first command was refused with."""
+        """Give it a port, start it, and raise what its first command was refused with; then nothing is left of it."""
         self._numbers += 1
         router = self.router
         conversation.port = Port(
             self._numbers, sids=self._sids, inbox_root=router.inbox_root, mux_root=router.mux_root, up=self.up
         )
         router.add(conversation)
-        conversation.opened(now)
+        try:
+            conversation.opened(now)
+        except LocalProtocolError as error:
+            conversation.port.commands.clear()
+            conversation.port.subject = ""
+            conversation.end(error)
+            router.forget(conversation)
+            raise
         self.stir(conversation, now)
         if conversation.ended and isinstance(conversation.error, LocalProtocolError):
             raise conversation.error
