@@ -512,7 +512,7 @@ class Connection:
 
     def _dial(self, now: float) -> None:
         """Dial who is next, now or when its time has come."""
-        entry = self._pool.next()
+        entry = self._pool.next(now)
         if entry is None:
             self._cut(self._final_failure(), now)
         elif entry.not_before > now:
@@ -575,6 +575,8 @@ class Connection:
         self._pool.greeted(self._pool.current)
         self._failures.clear()
         resumed = self.stats.connects > 0
+        if not resumed:
+            self._pool.forgive()
         self.stats.connects += 1
         self._events.append(Connected(cast("Info", self.info), resumed))
         self._exchange.restore(now)

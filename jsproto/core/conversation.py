@@ -167,7 +167,7 @@ class Port(Stateful):
             InvalidSubject: the subject or queue can't stand in a SUB; nothing changed.
         """
         if subject is not None:
-            encode_sub(subject, "0", queue)  # now, whether or not there is a link: later nobody is there to be told
+            encode_sub(subject, "0", queue)  # link or no link: later nobody is there to be told
         if self.sid and self.subject:
             self.unsubscribe()
         self.generation += 1

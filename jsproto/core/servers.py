@@ -4,7 +4,8 @@ Theory. Each server of the pool knows the earliest moment at which it may be dia
 moment on by a wait that doubles from ``reconnect_wait`` to ``reconnect_wait_max`` while attempts fail, plus jitter from
 injected entropy; only a verified handshake resets it. The next server is the one whose moment comes first, so a sweep
 over several servers needs no pause, one server alone is never hammered, and the first attempt after a healthy link is
-immediate. A server in lame duck mode is taken last.
+immediate. A server in lame duck mode is taken when nobody else may be dialled at that moment: never for ever, since
+the one that took its place may be gone, and it may be back itself.
 
 Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``.
 """
@@ -162,12 +163,13 @@ class Pool(Stateful):
             self._shuffle()
         self.current = self.entries[0]
 
-    def next(self) -> Entry | None:
-        """Who is dialled next; ``None`` if nobody is left."""
+    def next(self, now: float) -> Entry | None:
+        """Who is dialled next, perhaps not at once; ``None`` if nobody is left."""
         living = [entry for entry in self.entries if not entry.spent]
-        if not living:
-            return None
-        return min(living, key=lambda entry: (entry.lame, entry.not_before))
+        ready = [entry for entry in living if entry.not_before <= now]
+        if ready:
+            return min(ready, key=lambda entry: (entry.lame, entry.not_before))
+        return min(living, key=lambda entry: entry.not_before, default=None)
 
     def dialled(self, entry: Entry, now: float) -> None:
         """``entry`` is being dialled: the next attempt at it must wait."""
@@ -181,6 +183,11 @@ class Pool(Stateful):
         entry.attempts = 0
         entry.auth_errors = 0
         entry.lame = False
+
+    def forgive(self) -> None:
+        """Nobody is given up any more: the sweeps of the first connect are over and say nothing of later ones."""
+        for entry in self.entries:
+            entry.spent = False
 
     def lost(self, entry: Entry) -> None:
         """The link to ``entry`` is lost: others that may be dialled come first."""

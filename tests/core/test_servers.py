@@ -93,7 +93,7 @@ def test_a_lame_server_comes_last():
     servers = pool("a", "b")
     servers.entries[0].lame = True
 
-    assert "b" == servers.next().server.host
+    assert "b" == servers.next(0.0).server.host
 
 
 def test_the_order_is_shuffled_by_entropy_only():
