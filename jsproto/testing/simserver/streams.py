@@ -8,6 +8,7 @@ answers a publish with the text of the acknowledgement. It knows its consumers b
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from typing import Final, Protocol, TypeAlias
 
@@ -91,7 +92,7 @@ class Stream:
         self._profile = profile
         self._messages: dict[int, Stored] = {}
         #: By subject, the sequences that are still there, oldest first.
-        self._subjects: dict[str, list[int]] = {}
+        self._subjects: dict[str, deque[int]] = {}
         self._bytes = 0
         self._ids: dict[bytes, tuple[int, int]] = {}
         self._last_id = b""
@@ -336,7 +337,7 @@ class Stream:
     def _store(self, subject: str, block: bytes | None, payload: bytes, now: int) -> int:
         seq = self.last + 1
         self._messages[seq] = Stored(seq, subject, block, payload, now)
-        self._subjects.setdefault(subject, []).append(seq)
+        self._subjects.setdefault(subject, deque()).append(seq)
         self._bytes += self._stored_size(subject, len(block or b"") + len(payload), headers=block is not None)
         if len(self._messages) == 1:
             self.first = seq
@@ -367,7 +368,7 @@ class Stream:
     def _shrink(self, subject: str, now: int) -> None:
         """Old messages leave until every limit holds again."""
         per_subject = integer(self.config, "max_msgs_per_subject")
-        seqs = self._subjects.get(subject, [])
+        seqs = self._subjects.get(subject, ())
         while 0 < per_subject < len(seqs):
             self._remove(self._messages[seqs[0]], now, told=False)
         most, size = integer(self.config, "max_msgs"), integer(self.config, "max_bytes")
