@@ -368,7 +368,7 @@ class Stream:
     def _shrink(self, subject: str, now: int) -> None:
         """Old messages leave until every limit holds again."""
         per_subject = integer(self.config, "max_msgs_per_subject")
-        seqs = self._subjects.get(subject, ())
+        seqs: deque[int] = self._subjects.get(subject) or deque()
         while 0 < per_subject < len(seqs):
             self._remove(self._messages[seqs[0]], now, told=False)
         most, size = integer(self.config, "max_msgs"), integer(self.config, "max_bytes")
