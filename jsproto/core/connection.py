@@ -104,6 +104,7 @@ class Connection:
         "_parser",
         "_pool",
         "_reason",
+        "_secured",
         "_unsent",
         "_verified",
         "info",
@@ -127,6 +128,7 @@ class Connection:
         self.stats: Stats = self._exchange.stats
         self._link = Link(ping_interval=options.ping_interval, max_pings_out=options.max_pings_out)
         self._verified = False
+        self._secured = False
         self._reason: Refusal | None = None
         self._failures: deque[JsprotoError] = deque(maxlen=MOST_FAILURES)
         self._unsent = 0
@@ -182,7 +184,9 @@ class Connection:
         if state is LinkState.DIALING:
             self._link.move(LinkInput.TRANSPORT_UP)
             self._parser = self._new_parser()
+            self._secured = False
         elif state is LinkState.UPGRADING:
+            self._secured = True
             self._introduce()
 
     def receive_data(self, data: bytes, now: float) -> None:
@@ -547,7 +551,6 @@ class Connection:
 
     def _greet(self, auth: Auth | None) -> None:
         """CONNECT and the PING whose PONG proves that it was accepted."""
-        upgraded = self._link.state is LinkState.UPGRADING
         self._link.move(LinkInput.INTRODUCED)
         options = self._options
         shown = for_server(auth, self.server)
@@ -556,7 +559,7 @@ class Connection:
             pedantic=options.pedantic,
             echo=options.echo,
             name=options.name,
-            tls_required=upgraded,
+            tls_required=self._secured,
             user=shown.user,
             password=shown.password,
             auth_token=shown.token,
