@@ -368,10 +368,17 @@ class Connection:
             self._drained(now)
 
     def reconnect(self, now: float) -> None:
-        """Leave this server and dial again."""
+        """Leave this server and dial again; while waiting to dial, dial at once.
+
+        An attempt that is under way goes on: it has its own deadline, and to leave it would count as its failure.
+        """
         now = self._at(now)
-        if self._link.state in OPEN and self._link.state is not LinkState.CLOSING:
+        if self._link.state is LinkState.UP:
             self._lost(LinkLost("left the server because a reconnect was asked for"), now)
+        elif self._link.state is LinkState.WAITING:
+            self._link.timers.stop(LinkTimer.DIAL)
+            self._pool.hurry(now)
+            self._dial(now)
 
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
         """End one conversation, or with ``None`` the connection.

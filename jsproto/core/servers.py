@@ -171,6 +171,12 @@ class Pool(Stateful):
             return min(ready, key=lambda entry: (entry.lame, entry.not_before))
         return min(living, key=lambda entry: entry.not_before, default=None)
 
+    def hurry(self, now: float) -> None:
+        """Whoever is next need not wait any longer."""
+        entry = self.next(now)
+        if entry is not None:
+            entry.not_before = min(entry.not_before, now)
+
     def dialled(self, entry: Entry, now: float) -> None:
         """``entry`` is being dialled: the next attempt at it must wait."""
         self.current = entry
