@@ -484,7 +484,11 @@ class Connection:
                 self._events.append(Notice(None, NoticeKind.POOL_TRUNCATED, change.left_out))
         if self._link.state is LinkState.GREETED:
             self._shake(info)
-        elif info.lame_duck and not self._pool.current.lame:
+        elif self.connected:
+            self._look_for_lameness(info)
+
+    def _look_for_lameness(self, info: Info) -> None:
+        if info.lame_duck and not self._pool.current.lame:
             self._pool.current.lame = True
             self._events.append(LameDuck(self.server))
 
@@ -510,10 +514,10 @@ class Connection:
             self._cut(None, now)
         elif self._verified:
             self._up(now)
-        elif (
-            self._pool.current.lame
+        if (
+            self.connected
+            and self._pool.current.lame
             and self._options.move_on_lame_duck
-            and self.connected
             and self._pool.others()
         ):
             self._lost(LinkLost(f"left {self.server}, which announced its end"), now)
@@ -588,7 +592,9 @@ class Connection:
         if not resumed:
             self._pool.forgive()
         self.stats.connects += 1
-        self._events.append(Connected(cast("Info", self.info), resumed))
+        info = cast("Info", self.info)
+        self._events.append(Connected(info, resumed))
+        self._look_for_lameness(info)
         self._exchange.restore(now)
         if self._choked and self._exchange.outbound.size <= self._options.outbound_low:
             self._choked = False
