@@ -662,17 +662,19 @@ class Connection:
         self._draining = None
         self._exchange.close_all(error, now)
         self._link.timers.stop(LinkTimer.DRAIN)
+        self._link.timers.stop(LinkTimer.PING)
         self._link.move(LinkInput.CLOSE)
         self._link.timers.set(LinkTimer.CLOSE, now + self._options.close_timeout)
         self._exchange.ping()
 
     def _cut(self, error: JsprotoError | None, now: float) -> None:
         """End at once, in whatever state."""
+        if self._link.state in ATTEMPTING:
+            self._exchange.link_lost()
         if self._link.state in OPEN or self._link.state is LinkState.DIALING:
             self._events.append(HangUp("closed" if error is None else str(error)))
         self._draining = None
         self._link.move(LinkInput.CUT)
-        self._link.timers.clear()
         self._exchange.unplug()
         self._exchange.close_all(error or ConnectionClosed("the connection was closed"), now)
         self._finish(error)
@@ -680,6 +682,7 @@ class Connection:
     def _finish(self, error: JsprotoError | None) -> None:
         if self._exchange.outbound.kept_size:
             self._events.append(Notice(None, NoticeKind.UNSENT, self._exchange.outbound.kept_size))
+        self._exchange.unplug()
         self._exchange.clear()
         self._link.timers.clear()
         if self._choked:
