@@ -389,6 +389,8 @@ class Connection:
         now = self._at(now)
         if conversation is not None:
             conversation.closed(None, now)
+            if self._draining is not None:  # nobody reads it any more
+                self._draining.pop(conversation.port.number, None)
             self._stir(conversation, now)
         elif self._link.state is LinkState.UP:
             self._close(ConnectionClosed("the connection was closed"), now)

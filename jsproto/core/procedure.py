@@ -294,7 +294,7 @@ class Procedure(Conversation[T]):
     def take(self, now: float) -> T | NeedData | Ended:
         """The result once, then ENDED; raises what the procedure raised."""
         if self.readable:
-            self._given = True
+            self._given = self.served = True  # one result: who has it waits for no end
             return self.script.result
         return self.nothing()
 

@@ -92,6 +92,7 @@ class Flush(Conversation[float]):
         """The round trip once."""
         if self._rtt is not None:
             rtt, self._rtt = self._rtt, None
+            self.served = True  # one result: who has it waits for no end
             return rtt
         return self.nothing()
 
