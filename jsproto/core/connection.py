@@ -197,6 +197,7 @@ class Connection:
             return
         link.alive(now)
         self.stats.bytes_in += len(data)
+        self._reason = None  # an unknown refusal explains the end right behind it, not a later one
         frames = self._parser.feed(data)
         if link.state in ATTEMPTING:
             self._greeting(frames, now)
