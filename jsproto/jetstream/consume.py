@@ -412,7 +412,9 @@ class Consume(PullFeed[M]):
             self._watch(data)
         messages, left = self.ledger.credit(count, size)
         if messages or left or not self.ledger.open:
+            # A pull that is full leaves over what its other bound had room for.
             self._settle(messages, left)
+            self._refill(now)
 
     def _alive(self, now: float) -> None:
         if self.liveness.seen(now):
