@@ -1,0 +1,131 @@
+"""A peer on a real socket that plays what a test tells it, connection by connection, in a thread of its own."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable
+
+import pytest
+
+#: Nobody here waits longer than this for anything, in seconds.
+PATIENCE = 5.0
+
+
+class Line:
+    """One accepted connection, from the server's side."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self.stream = stream
+        self.heard = b""
+        stream.settimeout(PATIENCE)
+
+    def say(self, data: bytes) -> None:
+        self.stream.sendall(data)
+
+    def hear(self, mark: bytes) -> bytes:
+        """Read up to the end of ``mark``; gives what came until then."""
+        while mark not in self.heard:
+            data = self.stream.recv(65536)
+            assert data, f"expected {mark!r}, the client went after {self.heard!r}"
+            self.heard += data
+        found, _, self.heard = self.heard.partition(mark)
+        return found + mark
+
+    def greet(self, **info: object) -> bytes:
+        """The whole handshake; gives CONNECT and PING."""
+        self.say(b"INFO " + json.dumps({"max_payload": 1048576, "headers": True, **info}).encode() + b"\r\n")
+        shown = self.hear(b"PING\r\n")
+        self.say(b"PONG\r\n")
+        return shown
+
+    def subscribed(self) -> str:
+        """The sid of the next SUB."""
+        self.hear(b"SUB ")
+        return self.hear(b"\r\n").split()[-1].decode()
+
+    def asked(self) -> str:
+        """The reply subject of the next request without a payload of more than one line."""
+        self.hear(b"PUB ")
+        return self.hear(b"\r\n").split()[1].decode()
+
+    def until_gone(self) -> bytes:
+        """Everything until the client hangs up."""
+        try:
+            while data := self.stream.recv(65536):
+                self.heard += data
+        except ConnectionError:
+            pass
+        return self.heard
+
+    def reset(self) -> None:
+        """Go without a goodbye."""
+        self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.stream.close()
+
+
+Script = Callable[[Line], object]
+
+
+class Peer:
+    """Plays one script for each connection, in the order in which they come."""
+
+    def __init__(self, *scripts: Script) -> None:
+        self.scripts = scripts
+        self.failures: list[BaseException] = []
+        self.gone = threading.Event()
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self._door.settimeout(PATIENCE)
+        self.port = self._door.getsockname()[1]
+        self.url = f"nats://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for script in self.scripts:
+                stream, _ = self._door.accept()
+                with stream:
+                    script(Line(stream))
+        except BaseException as failure:  # noqa: BLE001 - raised in the test
+            self.failures.append(failure)
+        finally:
+            self._door.close()
+            self.gone.set()
+
+    def finish(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "expected the peer to come to its end"
+        for failure in self.failures:
+            raise failure
+
+
+@pytest.fixture
+def peer():
+    """``peer(script, ...)`` listens and gives each connection its script; what fails there fails the test."""
+    peers: list[Peer] = []
+
+    def listen(*scripts: Script) -> Peer:
+        peers.append(Peer(*scripts))
+        return peers[-1]
+
+    yield listen
+    for each in peers:
+        each.finish()
+
+
+@pytest.fixture
+def nobody():
+    """A URL at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    return f"nats://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def deaf():
+    """A URL that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        yield f"nats://127.0.0.1:{door.getsockname()[1]}"
