@@ -351,8 +351,10 @@ class Connection:
         else:
             reason = ConnectFailed(f"expected credentials for {self.server}, got {type(error).__name__}")
             reason.__cause__ = error
-        self._pool.current.spent = self.stats.connects == 0
-        self._lost(reason, now)
+        if self.stats.connects:
+            self._lost(reason, now)
+        else:
+            self._cut(reason, now)
 
     def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
         """Tell one conversation, or with ``None`` all of them and then close: `Wish.DRAIN` or `Wish.STOP`."""
