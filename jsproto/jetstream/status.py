@@ -230,6 +230,10 @@ _PUSH: Final = (
         note="with Nats-Consumer-Stalled while a flow-control answer is owed"),
     Row(code=100, text="FlowControl Request", place=Place.PUSH, verdict=Verdict.FLOW_CONTROL,
         note="has a reply subject: answer there, once, when everything before it was taken"),
+    Row(code=409, place=Place.PUSH, verdict=Verdict.FATAL, end=End.FATAL, error=StatusError,
+        note="ADR-15: an error for the user; no server that was tried sends it"),
+    Row(code=503, place=Place.PUSH, verdict=Verdict.FATAL, end=End.NO_RESPONDERS, error=StatusError,
+        note="ADR-15: an error for the user; a flow-control answer has no reply subject, so no server has a reason"),
 )
 _DIRECT: Final = (
     Row(code=204, text="EOB", place=Place.DIRECT, verdict=Verdict.COMPLETE, since="2.11"),
