@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
-from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
@@ -45,6 +45,9 @@ from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
 
 T = TypeVar("T")
+
+#: So often is a generator told that all is over; after that it is not asked any more.
+MOST_FAREWELLS: Final = 8
 
 
 @final
@@ -139,15 +142,15 @@ class Script(Stateful, Generic[T]):
             self._feed(("reply", frame), port, now)
 
     def ticked(self, port: Port, now: float) -> None:
-        """Time has passed."""
-        for _ in self.timers.expired(now):
-            if isinstance(self._step, Call):
-                text = (
-                    f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
-                )
-                self._throw(RequestTimeout(text), port, now)
-            else:
-                self._feed(("slept",), port, now)
+        """Time has passed. One step in each tick: a generator that never waits does not hold the others up."""
+        due = self.timers.next()
+        if due is None or due > now:
+            return
+        if isinstance(self._step, Call):
+            text = f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
+            self._throw(RequestTimeout(text), port, now)
+        else:
+            self._feed(("slept",), port, now)
 
     def link_down(self, port: Port, now: float) -> None:
         """The link is lost: a call that was sent fails."""
@@ -167,10 +170,17 @@ class Script(Stateful, Generic[T]):
             self._throw(error, port, now)
 
     def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:
-        """The end from outside: the generator sees it as an error, whatever it waits for."""
-        ended = error or ConnectionClosed("closed while waiting for an answer")
-        while not self.done:
-            self._throw(ended, port, now)
+        """The end from outside: the generator sees it as an error, whatever it waits for.
+
+        One that asks on is told so often, without anything being sent, and then it is over.
+        """
+        ended = error_written(error or ConnectionClosed("closed while waiting for an answer"))
+        for _ in range(MOST_FAREWELLS):
+            if self.done:
+                return
+            self._step = self._told(("error", ended), now)
+        if not self.done:
+            self._step = self._told(("over", ended), now)
 
     # ------------------------------------------------------------------ stepping
 
@@ -179,6 +189,16 @@ class Script(Stateful, Generic[T]):
 
     def _feed(self, told: tuple[object, ...] | None, port: Port, now: float) -> None:
         """Tell the generator one thing and arrange for the next that it asks for."""
+        self._step = step = self._told(told, now)
+        if isinstance(step, Sleep):
+            self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
+        elif step is not None:
+            self.timers.set(ScriptTimer.WAIT, now + step.timeout)
+            if port.up:
+                self._token = port.call(step)
+
+    def _told(self, told: tuple[object, ...] | None, now: float) -> Step | None:
+        """Tell the generator one thing; the next that it asks for, but for the time, which it gets at once."""
         if told is not None:
             self._history.append(told)
         self.timers.clear()
@@ -188,13 +208,7 @@ class Script(Stateful, Generic[T]):
             told = ("now", now)
             self._history.append(told)
             step = self._advance(told)
-        self._step = step
-        if isinstance(step, Sleep):
-            self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
-        elif step is not None:
-            self.timers.set(ScriptTimer.WAIT, now + step.timeout)
-            if port.up:
-                self._token = port.call(step)
+        return step
 
     def _advance(self, told: tuple[object, ...] | None) -> Step | None:
         try:
@@ -207,7 +221,11 @@ class Script(Stateful, Generic[T]):
                 return self._steps.send(cast("Message", None))
             if told[0] == "now":
                 return self._steps.send(cast("Message", told[1]))
-            return self._steps.throw(cast("JsprotoError", error_read(told[1])))
+            error = cast("JsprotoError", error_read(told[1]))
+            if told[0] == "error":
+                return self._steps.throw(error)
+            self._steps.close()
+            self.error = error
         except StopIteration as stop:
             self._result = cast("T", stop.value)
         except JsprotoError as error:
