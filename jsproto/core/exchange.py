@@ -147,7 +147,7 @@ class Exchange:
     def clear(self) -> None:
         """Nothing is left: no route, no deadline, no fence."""
         self.router.conversations.clear()
-        self.router.routes.clear()
+        self.router.clear_routes()
         self.agenda = Agenda()
         self._pongs.clear()
 
@@ -176,7 +176,7 @@ class Exchange:
             return False
         number, token, sids = self._pongs.popleft()
         for sid in sids:
-            self.router.routes.pop(sid, None)
+            self.router.unroute(sid)
         conversation = self.router.conversations.get(number)
         if conversation is not None:
             conversation.port.fences.popleft()
@@ -266,7 +266,7 @@ class Exchange:
         A publish that can't be encoded or is too large is refused here, in the place of the server.
         """
         port = conversation.port
-        routes = self.router.routes
+        router = self.router
         outbound = self.outbound
         retired: list[str] = []
         commands = port.commands
@@ -278,12 +278,13 @@ class Exchange:
                 except LocalProtocolError as error:
                     conversation.refused(command.subject, error, now)
                     continue
-                if not self._muxed and command.reply.startswith(self.router.mux_root):
+                if not self._muxed and command.reply.startswith(router.mux_root):
                     self._muxed = True
                     self._subscribe_mux()
                 outbound.append_bound(data)
             elif isinstance(command, Sub):
-                routes[command.sid] = conversation
+                if command.sid not in router.routes:
+                    router.route(command.sid, conversation)
                 if port.up:
                     outbound.append_bound(encode(command))
             elif isinstance(command, Unsub):
@@ -297,7 +298,7 @@ class Exchange:
                 outbound.append_bound(PING)
         if not port.up:
             for sid in retired:
-                routes.pop(sid, None)
+                router.unroute(sid)
         elif retired and not conversation.finished:
             self._pongs.append((0, 0, tuple(retired)))
             outbound.append_bound(PING)

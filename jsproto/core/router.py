@@ -30,13 +30,14 @@ class Router:
         unknown: frames that came for a sid that nobody has.
     """
 
-    __slots__ = ("conversations", "inbox_root", "mux_root", "routes", "unknown")
+    __slots__ = ("_sids", "conversations", "inbox_root", "mux_root", "routes", "unknown")
 
     def __init__(self, prefix: str, nuid: str) -> None:
         self.mux_root = f"{prefix}.R.{nuid}"
         self.inbox_root = f"{prefix}.P.{nuid}"
         self.conversations: dict[int, Conversation[object]] = {}
         self.routes: dict[str, Conversation[object]] = {}
+        self._sids: dict[int, list[str]] = {}
         self.unknown = 0
 
     @property
@@ -58,15 +59,35 @@ class Router:
         """A conversation begins."""
         self.conversations[conversation.port.number] = conversation
 
+    def route(self, sid: str, conversation: Conversation[object]) -> None:
+        """A conversation subscribes with ``sid``."""
+        self.routes[sid] = conversation
+        self._sids.setdefault(conversation.port.number, []).append(sid)
+
+    def unroute(self, sid: str) -> None:
+        """Nothing comes for ``sid`` any more; harmless if nobody had it."""
+        conversation = self.routes.pop(sid, None)
+        if conversation is not None:
+            self._sids[conversation.port.number].remove(sid)
+
     def forget(self, conversation: Conversation[object]) -> None:
         """A conversation is over: nothing leads to it any more."""
-        self.conversations.pop(conversation.port.number, None)
-        for sid in [sid for sid, each in self.routes.items() if each is conversation]:
+        number = conversation.port.number
+        self.conversations.pop(number, None)
+        for sid in self._sids.pop(number, ()):
             del self.routes[sid]
 
     def link_lost(self) -> None:
         """Sids that were given up die with the link; the present ones stay, their owners are restored."""
-        self.routes = {each.port.sid: each for each in self.conversations.values() if each.port.subject}
+        self.clear_routes()
+        for each in self.conversations.values():
+            if each.port.subject:
+                self.route(each.port.sid, each)
+
+    def clear_routes(self) -> None:
+        """No sid leads anywhere."""
+        self.routes.clear()
+        self._sids.clear()
 
 
 def _number(text: str) -> int:

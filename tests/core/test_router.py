@@ -38,7 +38,8 @@ def test_what_is_forgotten_has_no_route_left():
     one, two = conversation(1), conversation(2)
     for each in (one, two):
         router.add(each)
-    router.routes = {"2": one, "3": two, "4": one}
+    for sid, each in (("2", one), ("3", two), ("4", one)):
+        router.route(sid, each)
     router.forget(one)
 
     assert {"3": two} == router.routes
@@ -51,7 +52,8 @@ def test_only_present_sids_survive_a_link():
     one.port.subscribe("a")
     for each in (one, two):
         router.add(each)
-    router.routes = {"99": one, one.port.sid: one, "98": two}
+    for sid, each in (("99", one), (one.port.sid, one), ("98", two)):
+        router.route(sid, each)
     router.link_lost()
 
     assert {one.port.sid: one} == router.routes
