@@ -218,6 +218,14 @@ class Port(Stateful):
         self._count += 1
         return f"{self._inbox_root}.{self.number}.{self.generation}.{self._count}"
 
+    def address(self) -> str:
+        """A subject below the port's root, never given before: for `subscribe`, where interest must outlive the link.
+
+        The server keeps such a subject in a consumer's configuration, so it must stay the same when `renew` states it again.
+        """
+        self._count += 1
+        return f"{self._inbox_root}.{self.number}.{self.generation + 1}.{self._count}"
+
     # ------------------------------------------------------------------ sending
 
     def publish(self, publish: Publish) -> None:

@@ -54,6 +54,17 @@ def test_a_token_needs_an_inbox():
         port.token()
 
 
+def test_an_address_is_below_the_ports_root_and_outlives_the_link():
+    port = Port(3)
+    first, second = port.address(), port.address()
+    port.subscribe(second, "q")
+    port.commands.clear()
+    port.renew()
+
+    assert first != second
+    assert ("_INBOX.P.3.1.2", [Sub(second, "4", "q")]) == (second, port.commands)
+
+
 def test_calls_and_fences_have_tokens():
     port = Port(3)
     call = port.call(Call("svc", b"x"))
