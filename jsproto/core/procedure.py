@@ -192,7 +192,7 @@ class Script(Stateful, Generic[T]):
         self._step = step = self._told(told, now)
         if isinstance(step, Sleep):
             self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
-        elif step is not None:
+        elif isinstance(step, Call):
             self.timers.set(ScriptTimer.WAIT, now + step.timeout)
             if port.up:
                 self._token = port.call(step)
