@@ -67,6 +67,8 @@ class Server:
             )
         if not parts.hostname or any(char <= " " for char in parts.hostname):
             raise InvalidConfig(f"expected a host in the server URL, got {shown!r}")
+        if parts.path not in {"", "/"} or parts.query or parts.fragment:
+            raise InvalidConfig("expected nothing behind host and port of a server URL, got more")
         if port == 0:
             raise InvalidConfig(f"expected a port from 1 to 65535 in the server URL, got {shown!r}")
         user = unquote(parts.username) if parts.username is not None else None
