@@ -35,7 +35,20 @@ def shorten(seen: object, limit: int = _SHOWN) -> str:
 
 
 class JsprotoError(Exception):
-    """Root of everything that jsproto raises on purpose."""
+    """Root of everything that jsproto raises on purpose. All of them can be pickled and copied, whatever they carry."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (revived, (type(self), self.args, dict(self.__dict__)))
+
+
+def revived(
+    kind: type[JsprotoError], args: tuple[object, ...], attributes: dict[str, object]
+) -> JsprotoError:
+    """An error as it was, from its parts, without the arguments that its class was called with."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 # ---------------------------------------------------------------------------------------------- the caller

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar, Final, TypeAlias, cast
 
-from jsproto.errors import JsprotoError, LocalProtocolError, shorten
+from jsproto.errors import JsprotoError, LocalProtocolError, revived, shorten
 
 #: What a snapshot is: a dict of plain values with the version under ``"v"``.
 Snapshot: TypeAlias = dict[str, object]
@@ -126,9 +126,6 @@ def error_read(data: object) -> JsprotoError | None:
     waiting: list[type[JsprotoError]] = [JsprotoError]
     for kind in waiting:
         if kind.__name__ == name:
-            error = kind.__new__(kind)
-            error.args = args
-            error.__dict__.update(attributes)
-            return error
+            return revived(kind, args, attributes)
         waiting.extend(kind.__subclasses__())
     raise LocalProtocolError(f"expected the name of an error of ours, got {shorten(name)}")
