@@ -12,7 +12,7 @@ from typing import final
 
 from attrs import field, frozen
 
-from jsproto.core.servers import Server
+from jsproto.core.servers import Server, text_of_utf8
 
 
 @final
@@ -26,11 +26,11 @@ class Auth:
         nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None`` fits every nonce.
     """
 
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    jwt: str | None = field(default=None, repr=False)
-    nkey: str | None = None
+    user: str | None = field(default=None, validator=text_of_utf8)
+    password: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    token: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    jwt: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    nkey: str | None = field(default=None, validator=text_of_utf8)
     signature: bytes | None = field(default=None, repr=False)
     nonce: str | None = field(default=None, repr=False)
 

@@ -12,7 +12,7 @@ from typing import TypeVar, final
 from attrs import Attribute, field, frozen
 
 from jsproto.core.auth import Auth
-from jsproto.core.servers import DEFAULT_PORT, Server
+from jsproto.core.servers import DEFAULT_PORT, Server, text_of_utf8
 from jsproto.errors import InvalidConfig
 from jsproto.wire.subjects import subject_prefix
 
@@ -92,7 +92,7 @@ class Options:
         converter=servers_of,
         validator=_not_empty,
     )
-    name: str | None = None
+    name: str | None = field(default=None, validator=text_of_utf8)
     auth: Auth | None = None
     ask_for_credentials: bool = False
     tls: Tls = Tls.IF_ASKED

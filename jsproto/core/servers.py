@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, cast, final
 from urllib.parse import unquote, urlsplit
 
-from attrs import evolve, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import InvalidConfig, JsprotoError
@@ -32,6 +32,18 @@ MAX_POOL: Final = 1024
 Entropy = Callable[[int], bytes]
 
 
+def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | None) -> None:
+    """Refuse text that CONNECT can't carry, when it is configured and not in the middle of a handshake.
+
+    Raises:
+        InvalidConfig: it names the attribute and not the text.
+    """
+    try:
+        (value or "").encode()
+    except UnicodeEncodeError:
+        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}") from None
+
+
 @final
 @frozen(kw_only=True)
 class Server:
@@ -40,9 +52,9 @@ class Server:
     host: str
     port: int = DEFAULT_PORT
     scheme: str = "nats"
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
+    user: str | None = field(default=None, validator=text_of_utf8)
+    password: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    token: str | None = field(default=None, repr=False, validator=text_of_utf8)
     gossiped: bool = False
 
     @classmethod
