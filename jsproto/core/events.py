@@ -32,7 +32,8 @@ class NoticeKind(Enum):
     UNKNOWN_SID = "UNKNOWN_SID"
     #: Messages were dropped by a subscription's own policy; the detail is their number.
     SLOW_CONSUMER = "SLOW_CONSUMER"
-    #: Published messages that were still waiting when the connection was closed; the detail is their bytes.
+    #: Published messages that were kept and will not be sent, because the connection was closed, or because they are
+    #: larger than what the server of the new link takes; the detail is their bytes.
     UNSENT = "UNSENT"
     #: A drain did not end within its time and was cut.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"

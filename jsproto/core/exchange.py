@@ -238,7 +238,9 @@ class Exchange:
             if not conversation.AFTER_BACKLOG:
                 conversation.link_up(now)
                 self.stir(conversation, now)
-        self.outbound.resume()
+        left_out = self.outbound.resume(self.max_payload)
+        if left_out:
+            self.events.append(Notice(None, NoticeKind.UNSENT, left_out))
         for conversation in waiting:
             if conversation.AFTER_BACKLOG:
                 conversation.link_up(now)

@@ -77,9 +77,22 @@ class Outbound(Stateful):
         self._bound.clear()
         self.size = 0
 
-    def resume(self) -> None:
-        """A link is up and the subscriptions are restored: what was kept follows."""
-        self._pieces.extend(self.kept)
-        self.size += self.kept_size
+    def resume(self, max_payload: int = 0) -> int:
+        """A link is up and the subscriptions are restored: what was kept follows.
+
+        What this server would not take (``max_payload`` > 0) is left out, since it would end the link and lose all
+        that stands behind it. Answers how many bytes those are.
+        """
+        fit = [data for data in self.kept if not max_payload or announced(data) <= max_payload]
+        size = sum(map(len, fit))
+        left_out = self.kept_size - size
+        self._pieces.extend(fit)
+        self.size += size
         self.kept.clear()
         self.kept_size = 0
+        return left_out
+
+
+def announced(frame: bytes) -> int:
+    """Bytes of headers and payload that an encoded PUB or HPUB announces."""
+    return int(frame[: frame.index(b"\r\n")].rpartition(b" ")[2])
