@@ -27,28 +27,46 @@ from jsproto.errors import LocalProtocolError
 class LinkState(Enum):
     """Where the link is."""
 
+    #: There is no link; the next dial has its time.
     WAITING = "WAITING"
+    #: A byte stream was asked for.
     DIALING = "DIALING"
+    #: The byte stream is open; INFO is waited for, and then judged.
     GREETED = "GREETED"
+    #: The adapter puts TLS over the stream.
     UPGRADING = "UPGRADING"
+    #: Credentials were asked for.
     ASKING = "ASKING"
+    #: CONNECT and PING went out; only the PONG proves that the server let us in.
     CHECKING = "CHECKING"
+    #: The server let us in.
     UP = "UP"
+    #: We leave: the server may still read what was sent.
     CLOSING = "CLOSING"
+    #: Over.
     CLOSED = "CLOSED"
 
 
 class LinkInput(Enum):
     """What happens to it."""
 
+    #: The time to dial has come.
     DIAL = "DIAL"
+    #: The byte stream exists.
     TRANSPORT_UP = "TRANSPORT_UP"
+    #: INFO came, and TLS is wished or needed.
     TLS_NEEDED = "TLS_NEEDED"
+    #: The adapter shall say who we are.
     CREDENTIALS_NEEDED = "CREDENTIALS_NEEDED"
+    #: CONNECT went out.
     INTRODUCED = "INTRODUCED"
+    #: Its PONG came.
     VERIFIED = "VERIFIED"
+    #: The stream, or the attempt at one, is over.
     LOST = "LOST"
+    #: The user leaves in good order.
     CLOSE = "CLOSE"
+    #: It ends at once.
     CUT = "CUT"
 
 

@@ -72,7 +72,9 @@ _DELETED_DELAY: Final = 1.0
 class ConsumeState(Enum):
     """The life of a consume."""
 
+    #: Not opened yet.
     NEW = "NEW"
+    #: Asks for more whenever the level is low.
     PULLING = "PULLING"
     #: Told to stop: no new pulls, what is open may still be served.
     STOPPING = "STOPPING"
@@ -80,14 +82,18 @@ class ConsumeState(Enum):
     DRAINING = "DRAINING"
     #: Over for the user; what comes before the fence is given back.
     CLOSING = "CLOSING"
+    #: Nothing can come any more.
     OVER = "OVER"
 
 
 class ConsumeInput(Enum):
     """What moves a consume."""
 
+    #: It has a port now.
     OPENED = "OPENED"
+    #: The user wants nothing new, but what was asked for.
     STOPPED = "STOPPED"
+    #: The user wants only what is on its way or at hand.
     DRAINED = "DRAINED"
     #: It ended, and nothing can come any more.
     ENDED = "ENDED"

@@ -47,6 +47,7 @@ __all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "F
 class FetchState(Enum):
     """The life of a fetch."""
 
+    #: Not opened yet.
     NEW = "NEW"
     #: Opened without a link.
     WAITING = "WAITING"
@@ -56,14 +57,18 @@ class FetchState(Enum):
     DRAINING = "DRAINING"
     #: Over for the user; what comes before the fence is given back.
     CLOSING = "CLOSING"
+    #: Nothing can come any more.
     OVER = "OVER"
 
 
 class FetchInput(Enum):
     """What moves a fetch."""
 
+    #: It has a port now.
     OPENED = "OPENED"
+    #: A pull went out.
     ASKED = "ASKED"
+    #: The user wants only what is on its way or at hand.
     DRAINED = "DRAINED"
     #: It ended, and nothing can come any more.
     ENDED = "ENDED"
