@@ -391,6 +391,9 @@ class Connection:
         """
         now = self._at(now)
         if conversation is not None:
+            if conversation.port.number:
+                # One that is finished hears of no link any more, and may still have something to give back.
+                conversation.port.up = self._exchange.up
             conversation.closed(None, now)
             if self._draining is not None:  # nobody reads it any more
                 self._draining.pop(conversation.port.number, None)
