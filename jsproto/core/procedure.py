@@ -230,6 +230,11 @@ class Script(Stateful, Generic[T]):
             self._result = cast("T", stop.value)
         except JsprotoError as error:
             self.error = error
+        except Exception as bug:  # noqa: BLE001  whatever it is belongs to who asked, not to the reader of the link
+            self.error = LocalProtocolError(
+                f"expected a procedure to return or raise ours, got {type(bug).__name__}"
+            )
+            self.error.__cause__ = bug
         self.done = True
         return None
 
