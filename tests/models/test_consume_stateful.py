@@ -60,9 +60,7 @@ class ConsumeModel(RuleBasedStateMachine):
         self.server = SimServer(version=version, seed=seed)
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
-        self.server.request(
-            "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0
-        )
+        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
         self.connection = Connection(Options(servers="nats://sim"), entropy=entropy(), now=0.0)
         self.pair = Pair(self.connection, self.server, cutter=Cutter(seed, longest=300))
         self.pair.step()
