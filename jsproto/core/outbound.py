@@ -94,5 +94,7 @@ class Outbound(Stateful):
 
 
 def announced(frame: bytes) -> int:
-    """Bytes of headers and payload that an encoded PUB or HPUB announces."""
+    """Bytes of headers and payload that an encoded PUB or HPUB announces; 0 for any other command."""
+    if frame[:4] not in {b"PUB ", b"HPUB"}:
+        return 0
     return int(frame[: frame.index(b"\r\n")].rpartition(b" ")[2])
