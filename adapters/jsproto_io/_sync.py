@@ -111,14 +111,13 @@ class Alone:
 class SyncClient(Base):
     """One connection to one NATS system, and what can be done with it, by one caller at a time."""
 
-    __slots__ = ("_alone", "_feeds", "_gate", "_waiting")
+    __slots__ = ("_alone", "_feeds", "_gate")
 
     MESSAGE = SyncMessage
 
     _alone: Alone
     _feeds: set[Conversation[object]]
     _gate: Gate
-    _waiting: bool
 
     @property
     def closed(self) -> bool:

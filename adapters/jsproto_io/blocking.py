@@ -1,7 +1,7 @@
 """jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No thread, no event loop.
 
-Theory. The socket never blocks; a selector does, and only while a caller waits: caller-driven. `_drive` is one turn: pump, sleep
-until bytes come or the one deadline is due, feed what came, tick. Between two verbs nobody reads, so a caller that computes
+Theory. Nothing runs but what a caller waits for: caller-driven. `_drive` is one turn: sleep in the `Plug` until something comes
+or the one deadline is due, feed it, tick, pump. Between two verbs nobody reads, so a caller that computes
 for longer than the server's patience with unanswered PINGs should call something now and then; verbs look at the socket
 at least once in `_LOOK` seconds on their own. (A pump thread that does it for the caller has its place in `_drive`.)
 
@@ -13,16 +13,12 @@ touching the selector that both share, and every verb there says whose connectio
 
 from __future__ import annotations
 
-import errno
 import os
-import selectors
-import socket
 import threading
 import weakref
-from collections import deque
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, Unpack, final
+from typing import Final, Self, Unpack, final
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
@@ -31,6 +27,7 @@ from jsproto_io._base import refusal_of
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._messages import SyncMessage
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
+from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, Events, Feed, Sink, SyncClient
 
 __all__ = [
@@ -45,14 +42,8 @@ __all__ = [
     "connect",
 ]
 
-#: Bytes read at once.
-_CHUNK: Final = 262_144
 #: Verbs that need not wait look at the socket at least so often, in seconds.
 _LOOK: Final = 1.0
-#: What connecting a socket that does not block says when nothing is wrong.
-_UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
-#: What a resolver gives: family, type, protocol and address.
-_Place: TypeAlias = tuple[int, int, int, Any]
 
 
 def connect(
@@ -79,16 +70,7 @@ def connect(
 class Client(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = (
-        "_connecting",
-        "_credentials",
-        "_deadline",
-        "_looked",
-        "_places",
-        "_selector",
-        "_socket",
-        "_unsent",
-    )
+    __slots__ = ("_credentials", "_deadline", "_looked", "_plug")
 
     def __init__(
         self,
@@ -100,13 +82,8 @@ class Client(SyncClient):
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
         self._gate = threading.Lock()
-        self._waiting = False
         self._feeds = set()
-        self._selector = selectors.DefaultSelector()
-        self._socket: socket.socket | None = None
-        self._connecting = False
-        self._places: deque[_Place] = deque()
-        self._unsent = bytearray()
+        self._plug: Plug
         self._deadline: float | None = None
         self._looked = 0.0
 
@@ -115,6 +92,8 @@ class Client(SyncClient):
     def __enter__(self) -> Self:
         try:
             with self._alone:
+                if not self._begun:
+                    self._plug = Plug()
                 self._begin(monotonic())
                 _CLIENTS.add(self)
                 self._pump()
@@ -132,7 +111,7 @@ class Client(SyncClient):
 
     def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
-        if self.closed:
+        if not self._begun or isinstance(self._gate, Barred):
             return
         with self._alone:
             try:
@@ -144,18 +123,19 @@ class Client(SyncClient):
                 if not self._driver.closed:
                     self._connection.close(None, monotonic())  # the second time does not wait
                     self._pump()
+                self._plug.pull()
 
     def _bar(self, error: JsprotoError) -> None:
         """All is over, and every verb from now on says why. Nothing goes out any more, not even a goodbye."""
         self._gate = Barred(error)
-        if self._socket is not None:
-            self._socket.close()
-        self._selector.close()
+        self._plug.pull()
 
     def _judge(self, error: BaseException) -> None:
-        in_mid_step = not isinstance(error, Exception) and not self._waiting
-        self._waiting = False
-        if in_mid_step:
+        if isinstance(error, Exception) or not self._begun:
+            return
+        if self._plug.asleep:
+            self._plug.asleep = False
+        else:
             name = type(error).__name__
             self._bar(
                 ConnectionClosed(
@@ -171,20 +151,21 @@ class Client(SyncClient):
 
     def _turn(self, patience: float | None) -> None:
         """Sleep until something comes or so many seconds have passed; what came is fed before time is judged."""
-        self._waiting = True
-        ready = self._selector.select(patience)
-        self._waiting = False
+        plug = self._plug
+        connection = self._connection
+        held = len(plug.unsent)
+        happened = plug.wait(patience)
         now = self._looked = monotonic()
-        for _, mask in ready:
-            if self._connecting:
-                self._connected_or_not(now)
-                break
-            if mask & selectors.EVENT_READ:
-                self._read(now)
-            if mask & selectors.EVENT_WRITE and self._socket is not None:
-                self._write(b"")
+        if isinstance(happened, bytes):
+            connection.receive_data(happened, now)
+        elif isinstance(happened, Lost):
+            connection.transport_down(happened.error, now)
+        elif happened is OPENED:
+            connection.transport_up(now)
+        if held:
+            connection.transport_unsent(len(plug.unsent), now)
         if self._deadline is not None and self._deadline <= now:
-            self._connection.handle_tick(now)
+            connection.handle_tick(now)
         self._pump()
 
     def _flush(self, now: float) -> None:
@@ -201,101 +182,21 @@ class Client(SyncClient):
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        try:
-            places = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
-        except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
-            self._failed(error)
-        else:
-            self._places = deque((family, kind, proto, place) for family, kind, proto, _, place in places)
-            self._connect(OSError(f"no address for {server.host}"))
-
-    def _connect(self, why: OSError) -> None:
-        """Begin with the next address; if there is none left, the attempt has failed."""
-        while self._places:
-            family, kind, proto, place = self._places.popleft()
-            try:
-                stream = socket.socket(family, kind, proto)
-            except OSError as error:
-                why = error
-                continue
-            stream.settimeout(0.0)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = stream.connect_ex(place)
-            if code in _UNDER_WAY:
-                self._socket = stream
-                self._connecting = True
-                self._selector.register(stream, selectors.EVENT_WRITE)
-                return
-            stream.close()
-            why = OSError(code, os.strerror(code))
-        self._failed(why)
-
-    def _connected_or_not(self, now: float) -> None:
-        stream = self._socket
-        if stream is None:
-            return
-        code = stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        self._connecting = False
-        self._selector.unregister(stream)
-        if code:
-            self._shut()
-            self._connect(OSError(code, os.strerror(code)))
-        else:
-            self._selector.register(stream, selectors.EVENT_READ)
-            self._connection.transport_up(now)
-
-    def _read(self, now: float) -> None:
-        stream = self._socket
-        if stream is None:
-            return
-        try:
-            data = stream.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._hang_up()
-            self._failed(error)
-            return
-        if data:
-            self._connection.receive_data(data, now)
-        else:
-            self._hang_up()
-            self._failed(None)
-
-    def _write(self, data: bytes) -> None:
-        stream = self._socket
-        if stream is None:
-            return
-        unsent = self._unsent
-        held = bool(unsent)
-        if held:
-            unsent += data
-            del unsent[: _sent(stream, unsent)]
-        else:
-            sent = _sent(stream, data)
-            if sent < len(data):
-                unsent += memoryview(data)[sent:]
-        if bool(unsent) is not held:
-            both = selectors.EVENT_READ | selectors.EVENT_WRITE
-            self._selector.modify(stream, both if unsent else selectors.EVENT_READ)
-        if held or unsent or self._connection.choked:
-            self._connection.transport_unsent(len(unsent), monotonic())
+        lost = self._plug.dial(server.host, server.port)
+        if lost is not None:
+            self._failed(lost.error)
 
     def _hang_up(self) -> None:
-        self._places.clear()
-        if self._socket is not None:
-            self._selector.unregister(self._socket)
-            self._shut()
-
-    def _shut(self) -> None:
-        self._connecting = False
-        self._unsent.clear()
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        self._plug.hang_up()
 
     def _failed(self, error: Exception | None) -> None:
         self._connection.transport_down(error, monotonic())
+
+    def _write(self, data: bytes) -> None:
+        plug = self._plug
+        plug.write(data)
+        if plug.unsent or self._connection.choked:
+            self._connection.transport_unsent(len(plug.unsent), monotonic())
 
     def _authenticate(self, order: Authenticate) -> None:
         try:
@@ -304,16 +205,6 @@ class Client(SyncClient):
             self._connection.authentication_failed(refusal_of(order, error), monotonic())
         else:
             self._connection.authenticate(auth, monotonic())
-
-
-def _sent(stream: socket.socket, data: bytes | bytearray) -> int:
-    """How many bytes the kernel takes now. A broken stream takes all of them: reading will say that it is broken."""
-    try:
-        return stream.send(data)
-    except BlockingIOError:
-        return 0
-    except OSError:
-        return len(data)
 
 
 _CLIENTS: Final[weakref.WeakSet[Client]] = weakref.WeakSet()

@@ -27,12 +27,16 @@ class Line:
 
     def hear(self, mark: bytes) -> bytes:
         """Read up to the end of ``mark``; gives what came until then."""
-        while mark not in self.heard:
+        heard = bytearray(self.heard)
+        looked = 0
+        while (at := heard.find(mark, looked)) < 0:
+            looked = max(0, len(heard) - len(mark))
             data = self.stream.recv(65536)
-            assert data, f"expected {mark!r}, the client went after {self.heard!r}"
-            self.heard += data
-        found, _, self.heard = self.heard.partition(mark)
-        return found + mark
+            assert data, f"expected {mark!r}, the client went after {bytes(heard)!r}"
+            heard += data
+        end = at + len(mark)
+        self.heard = bytes(heard[end:])
+        return bytes(heard[:end])
 
     def greet(self, **info: object) -> bytes:
         """The whole handshake; gives CONNECT and PING."""

@@ -1,0 +1,694 @@
+"""The blocking adapter where things go wrong: against a peer that plays what the test says."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from jsproto.core.auth import Auth
+from jsproto.core.conversation import Conversation
+from jsproto.core.events import Closed, Connected, Disconnected
+from jsproto.core.options import Tls
+from jsproto.errors import (
+    AuthorizationFailed,
+    BusyConversation,
+    ConnectFailed,
+    ConnectionClosed,
+    ConversationClosed,
+    InvalidConfig,
+    InvalidHeader,
+    InvalidSubject,
+    NoResponders,
+    PayloadTooLarge,
+    RequestTimeout,
+    TlsUnavailable,
+)
+from jsproto_io._plug import OPENED, Lost, Plug
+from jsproto_io.blocking import connect
+
+PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
+
+
+def quiet(line):
+    """Let the client in and say nothing more."""
+    line.greet()
+    line.until_gone()
+
+
+# ---------------------------------------------------------------------------------------------- connecting
+
+
+def test_nobody_there_is_connect_failed_and_says_where(nobody):
+    with pytest.raises(ConnectFailed, match=f"{nobody}.*refused"):
+        connect(nobody).__enter__()
+
+
+def test_an_unknown_host_is_connect_failed():
+    with pytest.raises(ConnectFailed):
+        connect("nats://no-such-host.invalid:4222").__enter__()
+
+
+def test_b143_a_peer_that_says_nothing_fails_within_the_connect_timeout(deaf):
+    begun = time.monotonic()
+    with pytest.raises(ConnectFailed, match=r"to answer within 0\.1 s"):
+        connect(deaf, connect_timeout=0.1).__enter__()
+
+    assert time.monotonic() - begun < 5.0
+
+
+def test_wrong_credentials_are_authorization_failed_and_not_shown(peer):
+    def refuse(line):
+        line.say(b'INFO {"auth_required":true}\r\n')
+        line.hear(b"PING\r\n")
+        line.say(b"-ERR 'Authorization Violation'\r\n")
+        line.stream.close()
+
+    there = peer(refuse)
+    with pytest.raises(AuthorizationFailed) as caught:
+        connect(f"nats://joe:secret@127.0.0.1:{there.port}").__enter__()
+
+    assert "secret" not in str(caught.value)
+
+
+def test_b145_end_of_stream_while_connecting_is_an_error(peer):
+    there = peer(lambda line: line.say(b'INFO {"max_payload":10}\r\n'))
+    with pytest.raises(ConnectFailed, match=r"end of stream|ConnectionResetError"):
+        connect(there.url).__enter__()
+
+
+def test_bad_options_are_refused_before_anything_is_dialled():
+    with pytest.raises(InvalidConfig):
+        connect("http://127.0.0.1:1")
+    with pytest.raises(InvalidConfig):
+        connect(connect_timeout=-1.0)
+
+
+def test_tls_that_cannot_be_had_is_an_error_and_never_clear_text(peer):
+    heard = []
+
+    def offer(line):
+        line.say(b'INFO {"tls_available":true}\r\n')
+        heard.append(line.until_gone())
+
+    there = peer(offer)
+    with pytest.raises(TlsUnavailable):
+        connect(there.url, tls=Tls.REQUIRED).__enter__()
+    there.finish()
+
+    assert heard == [b""]
+
+
+def test_a_client_is_entered_before_it_is_used_and_once(peer):
+    there = peer(quiet)
+    client = connect(there.url, **PROMPT)
+    client.close()
+    with pytest.raises(ConversationClosed, match="expected a connected client"):
+        client.publish("a", b"")
+    with client:
+        assert client.connected is True
+        assert client.info.max_payload == 1048576
+    assert client.closed is True
+    with pytest.raises(ConversationClosed, match="entered before"):
+        client.__enter__()
+
+
+def test_a_client_without_an_info_has_none_to_show(nobody):
+    client = connect(nobody)
+    with pytest.raises(ConnectFailed):
+        client.__enter__()
+    with pytest.raises(ConversationClosed, match="no INFO has come yet"):
+        client.info  # noqa: B018
+
+
+# ---------------------------------------------------------------------------------------------- credentials
+
+
+def test_credentials_are_asked_with_the_nonce_and_sent(peer):
+    shown = []
+
+    def serve(line):
+        line.say(b'INFO {"auth_required":true,"nonce":"abc"}\r\n')
+        shown.append(line.hear(b"PING\r\n"))
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, credentials=lambda server, nonce: Auth(user=nonce, password="x"), **PROMPT):
+        pass
+    there.finish()
+
+    assert b'"user":"abc"' in shown[0]
+
+
+@pytest.mark.parametrize(
+    ("raised", "match"),
+    [
+        (RuntimeError("secret"), "asking for them raised RuntimeError$"),
+        (AuthorizationFailed("no key"), "no key"),
+    ],
+)
+def test_credentials_that_cannot_be_had_are_the_error(peer, raised, match):
+    def wait(line):
+        line.say(b'INFO {"nonce":"abc"}\r\n')
+        line.until_gone()
+
+    there = peer(wait)
+
+    def ask(server, nonce):
+        raise raised
+
+    with pytest.raises(AuthorizationFailed, match=match):
+        connect(there.url, credentials=ask).__enter__()
+
+
+# ---------------------------------------------------------------------------------------------- core NATS
+
+
+def test_messages_come_one_by_one_and_in_batches(peer):
+    def serve(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.say(b"MSG a %b r 1\r\n1\r\nMSG a %b 1\r\n2\r\nMSG a %b 1\r\n3\r\n" % (sid, sid, sid))
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        first = next(messages)
+        rest = []
+        for batch in messages.batches():
+            rest += batch
+            if len(rest) == 2:
+                break
+
+        assert (first.payload, first.reply) == (b"1", "r")
+        assert [each.payload for each in rest] == [b"2", b"3"]
+
+
+def test_b211_a_drained_subscription_ends_behind_its_fence(peer):
+    def serve(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"UNSUB %b\r\nPING\r\n" % sid)
+        line.say(b"MSG a %b 1\r\n1\r\nPONG\r\n" % sid)
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        messages.drain()
+
+        assert [each.payload for each in messages] == [b"1"]
+
+
+def test_a_stopped_feed_ends(peer):
+    def serve(line):
+        line.greet()
+        line.hear(b"UNSUB")
+        line.hear(b"PING\r\n")
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        messages.stop()
+
+        assert list(messages.batches()) == []
+
+
+def test_requests_end_in_an_answer_or_in_typed_errors(peer):
+    def serve(line):
+        line.greet()
+        line.say(b"HMSG %b 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n" % line.asked().encode())
+        line.asked()
+        line.say(b"MSG %b 1 2\r\nok\r\n" % line.asked().encode())
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc:
+        with pytest.raises(NoResponders, match="'a'"):
+            nc.request("a")
+        with pytest.raises(RequestTimeout, match=r"within 0\.01 s"):
+            nc.request("b", timeout=0.01)
+        assert nc.request("c").payload == b"ok"
+        with pytest.raises(InvalidSubject):
+            nc.request("a b")
+        with pytest.raises(InvalidHeader):
+            nc.publish("a", headers={"K": "v\r\nPUB x 0"})
+        with pytest.raises(PayloadTooLarge):
+            nc.publish("a", b"x" * 1048577)
+
+
+class Empty(Conversation[object]):
+    """Ends as soon as it is opened."""
+
+    def opened(self, now):
+        self.end()
+
+
+def test_a_conversation_that_ends_without_a_result_is_an_error(peer):
+    there = peer(quiet)
+    with (
+        connect(there.url, **PROMPT) as nc,
+        pytest.raises(ConversationClosed, match="of Empty, it ended without"),
+    ):
+        nc.run(Empty())
+
+
+def test_when_a_verb_returns_the_kernel_has_its_bytes(peer):
+    heard = []
+
+    def serve(line):
+        line.greet()
+        heard.append(line.hear(b"PUB a 1\r\nx\r\n"))
+        came.set()
+        line.until_gone()
+
+    came = threading.Event()
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc:
+        nc.publish("a", b"x")
+
+        assert came.wait(5.0)  # nobody drives the connection meanwhile
+
+
+def test_publishing_waits_while_the_peer_does_not_read(peer, monkeypatch):
+    heard = []
+    go_on = threading.Event()
+
+    def serve(line):
+        line.greet()
+        assert go_on.wait(10.0)
+        heard.append(line.hear(b"PING\r\n"))
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, outbound_high=65536, outbound_low=1024, **PROMPT) as nc:
+        wait = nc._plug.wait
+
+        def waited(plug, patience):
+            go_on.set()  # only when the client waits does the peer begin to read
+            return wait(patience)
+
+        monkeypatch.setattr(Plug, "wait", waited)
+        for _ in range(400):
+            nc.publish("a", b"x" * 32768)
+            assert len(nc._plug.unsent) < 65536 + 2 * 32768
+        nc.flush()
+    there.finish()
+
+    assert heard[0].count(b"PUB a 32768") == 400
+
+
+def test_verbs_that_need_not_wait_look_at_the_socket_now_and_then(peer):
+    def serve(line):
+        line.greet()
+        line.say(b"PING\r\n")
+        pinged.set()
+        line.hear(b"PONG\r\n")
+        line.until_gone()
+
+    pinged = threading.Event()
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc:
+        assert pinged.wait(5.0)
+        nc._looked = -10.0  # long ago
+        nc.publish("a")
+
+        assert nc.stats.pings_in == 1
+
+
+# ---------------------------------------------------------------------------------------------- one at a time
+
+
+def test_a_second_thread_is_told_that_the_client_is_in_use(peer):
+    there = peer(quiet)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        asleep = threading.Event()
+        select = nc._plug._selector.select
+
+        def sleep(patience):
+            asleep.set()
+            return select(patience)
+
+        nc._plug._selector.select = sleep
+        caught = []
+
+        def read():
+            try:
+                nc.flush(timeout=0.5)
+            except RequestTimeout as error:
+                caught.append(error)
+
+        reading = threading.Thread(target=read)
+        reading.start()
+        assert asleep.wait(5.0)
+        for verb in (
+            lambda: nc.publish("a"),
+            lambda: next(messages),
+            messages.drain,
+            nc.events,
+            nc.close,
+        ):
+            with pytest.raises(BusyConversation, match="one caller at a time"):
+                verb()
+        reading.join(5.0)
+
+        assert len(caught) == 1
+        nc.publish("a")
+
+
+def test_a_feed_is_opened_before_it_is_read(peer):
+    there = peer(quiet)
+    with (
+        connect(there.url, **PROMPT) as nc,
+        pytest.raises(ConversationClosed, match="a with statement"),
+    ):
+        next(nc.subscribe("a"))
+
+
+# ---------------------------------------------------------------------------------------------- interrupts
+
+
+def test_an_interrupt_while_waiting_changes_nothing(peer):
+    def serve(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"PUB go 0\r\n")
+        line.say(b"MSG a %b 1\r\n1\r\n" % sid)
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        selector = nc._plug._selector
+        select = selector.select
+
+        def interrupted(patience):
+            selector.select = select
+            raise KeyboardInterrupt
+
+        selector.select = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            next(messages)
+        nc.publish("go")
+
+        assert next(messages).payload == b"1"
+
+
+@pytest.mark.parametrize("verb", ["next", "publish"])
+def test_an_interrupt_in_the_middle_of_a_step_cuts_the_connection_and_says_so(peer, verb, monkeypatch):
+    there = peer(quiet)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def use(nc, messages):
+        if verb == "next":
+            messages._take = interrupted
+            next(messages)
+        else:
+            monkeypatch.setattr(type(nc), "_flush", interrupted)
+            nc.publish("a")
+
+    nc = connect(there.url, **PROMPT)
+    with pytest.raises(KeyboardInterrupt), nc, nc.subscribe("a") as messages:
+        use(nc, messages)
+
+    assert nc.closed is True
+    with pytest.raises(ConnectionClosed, match="KeyboardInterrupt hit in the middle of a step"):
+        nc.publish("a")
+    nc.close()
+
+
+def test_an_interrupted_close_cuts(peer):
+    there = peer(quiet)
+    nc = connect(there.url, close_timeout=10.0).__enter__()
+    selector = nc._plug._selector
+    select = selector.select
+
+    def interrupted(patience):
+        selector.select = select
+        raise KeyboardInterrupt
+
+    selector.select = interrupted
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        nc.close()
+
+    assert nc.closed is True
+    assert time.monotonic() - begun < 5.0
+
+
+# ---------------------------------------------------------------------------------------------- fork
+
+
+def test_a_fork_leaves_the_connection_with_the_parent(peer):
+    heard = []
+
+    def serve(line):
+        line.greet()
+        heard.append(line.hear(b"PING\r\n"))
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a"):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:  # no assertion here: only what is written reaches the test
+            try:
+                nc.publish("a", b"from the child")
+            except ConnectionClosed as error:
+                os.write(writer, str(error).encode())
+            nc.close()
+            os.write(writer, b" closed quietly" if nc.closed else b" not closed")
+            os._exit(0)
+        os.close(writer)
+        os.waitpid(child, 0)
+        said = os.read(reader, 4096).decode()
+        os.close(reader)
+
+        assert f"belongs to process {os.getpid()}" in said
+        assert said.endswith("connect anew closed quietly")
+        assert nc.flush() >= 0.0
+    there.finish()
+
+    assert b"child" not in heard[0]
+
+
+# ---------------------------------------------------------------------------------------------- life
+
+
+def test_events_tell_the_life_of_a_connection_in_order(peer):
+    def leave(line):
+        line.greet()
+        line.hear(b"PUB a 0\r\n")
+
+    there = peer(leave, quiet)
+    with connect(there.url, **PROMPT) as nc:
+        events = nc.events()
+        nc.publish("a")
+        told = []
+        for event in events:
+            told.append(type(event))
+            if isinstance(event, Connected):
+                break
+        nc.close()
+        told += [type(event) for event in events]
+
+        assert told == [Disconnected, Connected, Closed]
+        assert events.missed == 0
+        assert nc._driver._listeners == []
+
+
+def test_a_reconnect_can_be_asked_for(peer):
+    there = peer(
+        lambda line: (line.greet(server_name="a"), line.until_gone()),
+        lambda line: (line.greet(server_name="b"), line.until_gone()),
+    )
+    with connect(there.url, **PROMPT) as nc:
+        events = nc.events()
+        nc.reconnect()
+        while not isinstance(next(events), Connected):
+            pass
+
+        assert nc.info.server_name == "b"
+        assert nc.rtt is not None
+        assert nc.server.port == there.port
+
+
+def test_a_reset_by_the_peer_is_a_lost_link(peer):
+    def leave(line):
+        line.greet()
+        line.hear(b"PUB a 0\r\n")
+        line.reset()
+
+    there = peer(leave)
+    with connect(there.url, **PROMPT) as nc:
+        events = nc.events()
+        nc.publish("a")
+
+        assert isinstance(next(events), Disconnected)
+
+
+def test_b218_closing_waits_until_the_peer_has_read(peer):
+    heard = []
+
+    def serve(line):
+        line.greet()
+        heard.append(line.hear(b"PING\r\n"))
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    begun = time.monotonic()
+    with connect(there.url, close_timeout=10.0) as nc:
+        nc.publish("a", b"x")
+        nc.close()
+        nc.close()
+
+    assert time.monotonic() - begun < 5.0
+    with pytest.raises(ConversationClosed):
+        nc.publish("a")
+    there.finish()
+
+    assert heard == [b"PUB a 1\r\nx\r\nPING\r\n"]
+
+
+def test_closing_is_bounded_when_the_peer_reads_nothing(peer):
+    done = threading.Event()
+
+    def serve(line):
+        line.greet()
+        done.wait(10.0)
+
+    there = peer(serve)
+    nc = connect(there.url, close_timeout=0.05, outbound_high=2**30).__enter__()
+    for _ in range(32):
+        nc.publish("a", b"x" * 1_000_000)
+    begun = time.monotonic()
+    nc.close()
+    done.set()
+
+    assert nc.closed is True
+    assert time.monotonic() - begun < 5.0
+
+
+def test_a_drain_returns_when_only_the_caller_can_go_on_and_ends_when_he_did(peer):
+    def serve(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"UNSUB")
+        line.hear(b"PING\r\n")
+        line.say(b"MSG a %b 1\r\n1\r\nMSG a %b 1\r\n2\r\nPONG\r\n" % (sid, sid))
+        line.hear(b"PING\r\n")
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        nc.drain()
+        assert nc.closed is False
+        assert [message.payload for message in messages] == [b"1", b"2"]
+        nc.drain()
+
+        assert nc.closed is True
+        messages.close()
+
+
+def test_what_is_published_offline_beyond_the_backlog_waits_for_the_link(peer):
+    def leave(line):
+        line.greet()
+        line.hear(b"PUB bye 0\r\n")
+
+    def serve(line):
+        line.greet()
+        line.hear(b"PUB a 6\r\nxxxxxx\r\n")
+        line.hear(b"PUB a 6\r\nyyyyyy\r\n")
+        line.until_gone()
+
+    there = peer(leave, serve)
+    with connect(there.url, max_backlog=30, **PROMPT) as nc:
+        events = nc.events()
+        nc.publish("bye")
+        while not isinstance(next(events), Disconnected):
+            pass
+        nc.publish("a", b"xxxxxx")
+        nc.publish("a", b"yyyyyy")
+
+        assert nc.connected is True
+
+
+# ---------------------------------------------------------------------------------------------- the plug
+
+
+def test_the_plug_tries_one_address_after_the_other(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            closed = gone.getsockname()[1]
+        places = [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", closed)),
+            (-1, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port)),
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port)),
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
+        plug = Plug()
+        assert plug.dial("many", port) is None
+        happened = None
+        while happened is None:
+            happened = plug.wait(5.0)
+
+        assert happened is OPENED
+        plug.hang_up()
+        plug.hang_up()
+        plug.pull()
+
+
+def test_a_plug_without_an_address_left_says_why_the_last_failed(monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
+    plug = Plug()
+    lost = plug.dial("nowhere", 1)
+
+    assert isinstance(lost, Lost)
+    assert "no address for nowhere" in str(lost.error)
+    assert plug.wait(0.0) is None
+    plug.write(b"x")
+    assert plug.unsent == b""
+    plug.pull()
+
+
+def test_an_address_that_cannot_even_be_tried_is_an_error(monkeypatch):
+    places = [(socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::ffff:0:0:1%", 1, 0, 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
+    monkeypatch.setattr(socket.socket, "connect_ex", lambda self, place: 101)
+    plug = Plug()
+    lost = plug.dial("nowhere", 1)
+
+    assert "unreachable" in str(lost.error)
+    plug.pull()
+
+
+def test_a_broken_stream_swallows_what_is_written_and_says_so_when_read(peer):
+    def leave(line):
+        line.stream.recv(1)
+        line.reset()
+
+    there = peer(leave)
+    plug = Plug()
+    plug.dial("127.0.0.1", there.port)
+    while plug.wait(5.0) is not OPENED:
+        pass
+    plug.write(b"x")
+    assert there.gone.wait(5.0)
+    plug._selector.select(5.0)  # the reset has arrived
+    plug.write(b"y" * 10)
+    plug.write(b"y" * 10)
+    happened = plug.wait(5.0)
+
+    assert isinstance(happened, Lost)
+    assert plug.unsent == b""
+    plug.pull()

@@ -1,0 +1,192 @@
+"""The friendly methods: fresh, complete, and over nothing but the three verbs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+
+import attrs
+import pytest
+
+from jsproto.core.options import Options
+from jsproto.core.procedure import Procedure
+from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.context import Consumer, JetStream, NextMessage, Stream
+from jsproto.jetstream.fetch import Fetch
+from jsproto.jetstream.window import PublishWindow
+from jsproto_io import _facade_async, _facade_sync, _generate
+from jsproto_io._options import ConnectOptions, options_of
+
+COLOURS = [(_generate.ASYNC, _facade_async), (_generate.SYNC, _facade_sync)]
+
+
+@pytest.mark.parametrize(("colour", "module"), COLOURS)
+def test_the_generated_files_are_what_the_generator_writes_now(colour, module):
+    assert inspect.getsource(module) == _generate.facade(colour)
+
+
+def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_path, monkeypatch):
+    assert _generate.main(["--check"]) == 0
+
+    monkeypatch.setattr(_generate, "_HERE", tmp_path)
+
+    assert _generate.main(["--check"]) == 2
+    assert list(tmp_path.iterdir()) == []
+    assert _generate.main([]) == 0
+    assert _generate.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(("colour", "module"), COLOURS)
+@pytest.mark.parametrize("pure", [JetStream, Stream, Consumer])
+def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(colour, module, pure):
+    friendly = getattr(module, colour.name + pure.__name__)
+    names = [name for name in vars(pure) if not name.startswith("_") and name != "api"]
+
+    assert names != []
+    for name in names:
+        theirs = inspect.getattr_static(friendly, name)
+        ours = inspect.getattr_static(pure, name)
+        if inspect.isfunction(ours):
+            assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
+            assert inspect.getdoc(theirs) == inspect.getdoc(ours)
+
+
+class Verbs:
+    """Notes what it was asked, and answers what the test wants."""
+
+    def __init__(self, result: object = None) -> None:
+        self.result = result
+        self.asked: list[tuple[str, object]] = []
+
+    def run(self, conversation):
+        self.asked.append(("run", conversation))
+        return self.result
+
+    def stream(self, feed):
+        self.asked.append(("stream", feed))
+        return "streamed"
+
+    def sink(self, window):
+        self.asked.append(("sink", window))
+        return "sunk"
+
+
+class AsyncVerbs(Verbs):
+    async def run(self, conversation):
+        return super().run(conversation)
+
+
+def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, object], str, type[object]]]:
+    """Every method with arguments that will do, the verb that it must use, and on what."""
+    config = {"name": "S"}
+    yield JetStream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
+    yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
+    yield JetStream, "confirm", ("message",), {}, "run", Procedure
+    yield JetStream, "account_info", (), {}, "run", Procedure
+    yield JetStream, "create_stream", (StreamConfig(name="S"),), {}, "run", Procedure
+    yield JetStream, "update_stream", (), config, "run", Procedure
+    yield JetStream, "create_or_update_stream", (), config, "run", Procedure
+    yield JetStream, "stream_info", ("S",), {}, "run", Procedure
+    yield JetStream, "delete_stream", ("S",), {}, "run", Procedure
+    yield JetStream, "stream_names", (), {}, "run", Procedure
+    yield JetStream, "streams", (), {}, "run", Procedure
+    yield Stream, "info", (), {}, "run", Procedure
+    yield Stream, "change", (), {"max_msgs": 1}, "run", Procedure
+    yield Stream, "delete", (), {}, "run", Procedure
+    yield Stream, "create_consumer", (), config, "run", Procedure
+    yield Stream, "update_consumer", (), config, "run", Procedure
+    yield Stream, "create_or_update_consumer", (), config, "run", Procedure
+    yield Stream, "consumer_names", (), {}, "run", Procedure
+    yield Stream, "consumers", (), {}, "run", Procedure
+    yield Consumer, "info", (), {}, "run", Procedure
+    yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
+    yield Consumer, "delete", (), {}, "run", Procedure
+    yield Consumer, "fetch", (10,), {}, "stream", Fetch
+    yield Consumer, "consume", (), {"max_messages": 10}, "stream", Consume
+    yield Consumer, "next", (), {"timeout": 1.0}, "run", NextMessage
+
+
+MADE = {
+    "create_stream": Stream(js=JetStream(), name="S"),
+    "update_stream": Stream(js=JetStream(), name="S"),
+    "create_or_update_stream": Stream(js=JetStream(), name="S"),
+    "change": None,
+    "create_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
+    "update_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
+    "create_or_update_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
+}
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize("call", list(calls()), ids=[f"{each[0].__name__}.{each[1]}" for each in calls()])
+def test_a_method_puts_its_verb_around_the_description(is_async, call):
+    pure, name, args, kwargs, verb, kind = call
+    made = MADE.get(name)
+    if name == "change":
+        made = MADE["create_stream" if pure is Stream else "create_consumer"]
+    verbs = AsyncVerbs(made) if is_async else Verbs(made)
+    module = _facade_async if is_async else _facade_sync
+    js = module.AsyncJetStream(verbs, JetStream()) if is_async else module.SyncJetStream(verbs, JetStream())
+    on = {JetStream: js, Stream: js.stream("S"), Consumer: js.stream("S").consumer("C")}[pure]
+
+    result = getattr(on, name)(*args, **kwargs)
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+
+    assert [each for each, _ in verbs.asked] == [verb]
+    assert isinstance(verbs.asked[0][1], kind)
+    if isinstance(made, (Stream, Consumer)):
+        assert result.name == made.name
+    else:
+        assert result == {"run": None, "stream": "streamed", "sink": "sunk"}[verb]
+
+
+def test_all_methods_are_called_above():
+    called = {(each[0], each[1]) for each in calls()}
+    there = {
+        (pure, name)
+        for pure in (JetStream, Stream, Consumer)
+        for name, member in vars(pure).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+
+    assert there - called == {(JetStream, "stream"), (Stream, "consumer")}
+
+
+@pytest.mark.parametrize("module", [_facade_async, _facade_sync])
+def test_handles_lead_up_and_down_and_show_what_they_know(module):
+    prefix = "Async" if module is _facade_async else "Sync"
+    info = ConsumerInfo(stream_name="S", name="C")
+    pure = Stream(js=JetStream(domain="hub"), name="S", cached=StreamInfo(config=StreamConfig(name="S")))
+    verbs = Verbs()
+    stream = getattr(module, f"{prefix}Stream")(verbs, pure)
+    consumer = getattr(module, f"{prefix}Consumer")(verbs, Consumer(stream=pure, name="C", cached=info))
+    js = consumer.stream.js
+
+    assert (js.domain, js.prefix, js.timeout) == ("hub", None, 5.0)
+    assert stream.cached.config.name == "S"
+    assert (consumer.name, consumer.cached) == ("C", info)
+    assert consumer.next_subject == "$JS.hub.API.CONSUMER.MSG.NEXT.S.C"
+    assert repr(consumer).startswith(f"{prefix}Consumer(stream=Stream(")
+    assert verbs.asked == []
+
+
+# ---------------------------------------------------------------------------------------------- options
+
+
+def test_options_by_name_are_those_of_the_core():
+    ours = {each.name: str(each.type) for each in attrs.fields(Options)}
+    del ours["servers"], ours["ask_for_credentials"]
+
+    assert {name: kind.__forward_arg__ for name, kind in ConnectOptions.__annotations__.items()} == ours
+
+
+def test_options_are_made_of_servers_and_names():
+    options = options_of(["a:1", "nats://b:2"], ask=True, name="me", ping_interval=3.0)
+
+    assert [server.address for server in options.servers] == [("a", 1), ("b", 2)]
+    assert (options.name, options.ping_interval, options.ask_for_credentials) == ("me", 3.0, True)
+    assert options_of("a", ask=False).ask_for_credentials is False
