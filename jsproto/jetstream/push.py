@@ -423,14 +423,15 @@ class PushSubscription(PushFeed[M]):
     def _stop(self, now: float) -> None:
         """Unsubscribe."""
         self.came_back(now)
-        if self.state is PushState.BOUND:
-            self._leave()
-        self._give_back(self.clear())
+        left = self.clear()
         if self.owned:
+            if self.state is PushState.BOUND:
+                self._leave()
             self._move(PushInput.STOPPED)
             self._remove.opened(self.port, now)
         else:
             self._over(now)
+        self._give_back(left)
 
     def _over(self, now: float, error: JsprotoError | None = None) -> None:
         """It ends for the user; what is to be done for the server goes on."""
