@@ -1,0 +1,136 @@
+"""One incarnation of an ordered consumer: a name, an inbox, a start, and the creation that is asked for (INVARIANTS 36).
+
+Theory. The name is made of the address of the inbox, which is never given twice in the life of a connection and holds the
+connection's own random id, so that no name is ever used twice (B070) and no entropy is needed here. An answer counts only
+if it is for this very name; one that comes later is for an incarnation that was given up, and its consumer must go (B083).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, cast
+
+from jsproto.core.conversation import Port
+from jsproto.core.procedure import Script
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.errors import InvalidResponse, JsprotoError
+from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.enums import ConsumerAction
+from jsproto.jetstream.api.envelope import answer
+from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.procedures import create_consumer
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.ordered_config import OrderedOptions
+from jsproto.jetstream.position import Start
+from jsproto.wire.frames import PAYLOAD, Delivery
+
+
+class Incarnation(Stateful):
+    """The present one.
+
+    Attributes:
+        name: its name, ``""`` before the first.
+        script: its creation while that is open.
+        since: when the server had made it.
+        made: the server has made one, this or an earlier one.
+        count: how many creations were sent.
+    """
+
+    __slots__ = (
+        "_api",
+        "_generation",
+        "_options",
+        "_start",
+        "_stream",
+        "count",
+        "made",
+        "name",
+        "script",
+        "since",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        "_generation": PLAIN,
+        "_start": PLAIN,
+        "count": PLAIN,
+        "made": PLAIN,
+        "name": PLAIN,
+        "since": PLAIN,
+    }
+
+    def __init__(self, api: ApiSubjects, stream: str, options: OrderedOptions) -> None:
+        self._api = api
+        self._stream = stream
+        self._options = options
+        self._generation = 0
+        self._start: tuple[str, int | None, int | None] = options.start
+        self.name = ""
+        self.script: Script[ConsumerInfo] | None = None
+        self.since = 0.0
+        self.made = False
+        self.count = 0
+
+    @property
+    def deadline(self) -> float | None:
+        """When the answer is overdue."""
+        return None if self.script is None else self.script.deadline
+
+    def inbox(self, port: Port) -> None:
+        """A fresh inbox, unless the port has one that no incarnation had."""
+        if not port.subject or port.generation == self._generation:
+            port.subscribe()
+
+    def ask(self, port: Port, start: Start, now: float) -> None:
+        """Ask for the next one, on the inbox of the port."""
+        self._generation = port.generation
+        self._start = start
+        self.name = f"{self._options.name_prefix}{'-'.join(port.subject.split('.')[-4:-1])}"
+        self.count += 1
+        self.script = self._creation()
+        self.script.opened(port, now)
+
+    def outcome(self, now: float) -> ConsumerInfo | JsprotoError | None:
+        """How the creation ended, told once; ``None`` while it is open."""
+        script = self.script
+        if script is None or not script.done:
+            return None
+        self.script = None
+        if script.error is not None:
+            return script.error
+        info = script.result
+        if info.name != self.name:
+            return InvalidResponse(
+                f"expected the consumer {self.name} to be created, the server has made {info.name}"
+            )
+        self.since = now
+        self.made = True
+        return info
+
+    def late(self, frame: Delivery) -> str:
+        """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
+        about = Asked(what="create consumer", stream=self._stream)
+        try:
+            return ConsumerInfo.from_wire(answer(frame[PAYLOAD], about), about).name
+        except JsprotoError:
+            return ""
+
+    def _creation(self) -> Script[ConsumerInfo]:
+        options = self._options
+        config = Start(*self._start).into(options.shared, self.name)
+        return Script(
+            lambda: create_consumer(
+                self._api, self._stream, config, action=ConsumerAction.CREATE, timeout=options.create_timeout
+            )
+        )
+
+    def snapshot(self) -> Snapshot:
+        """How far the creation is."""
+        return {**super().snapshot(), "script": None if self.script is None else self.script.snapshot()}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        self.script = None
+        if data["script"] is not None:
+            self.script = self._creation()
+            self.script.restore(cast("Mapping[str, object]", data["script"]))

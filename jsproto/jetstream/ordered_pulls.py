@@ -1,0 +1,189 @@
+"""The pulls of an ordered consumer: what is asked of the present incarnation, what it owes, and whether it is still there.
+
+Theory. The arithmetic is that of the pull machines, by the same parts: `Budget` the level, `Ledger` who owes what, `Liveness`
+the silence, `Pace` the delay behind a pull that brought nothing. Here they are one part, because they begin and end
+together: with `begin` an incarnation can be asked, with `void` nothing that it owes will ever come. What was received
+stays counted until the user takes it, whichever incarnation it came from, so buffered and asked together never exceed
+the bound, and a reset asks only for what there is room for.
+
+What a status means for the order is the conversation's business; this part only says which row it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import ClassVar, Final, cast
+
+from jsproto.core.conversation import Port
+from jsproto.core.state import PART, PLAIN, Codecs, Stateful
+from jsproto.core.timers import Timers
+from jsproto.jetstream.budget import Budget
+from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.jetstream.ledger import Ledger
+from jsproto.jetstream.liveness import Liveness
+from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.pull import Pull, message_size
+from jsproto.jetstream.status import End, Row, Verdict, pending_of
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import SUBJECT, Delivery
+
+#: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
+_MARGINS: Final = (1.0, 5.0)
+
+
+class PullTimer(Enum):
+    """The deadlines beside the server's silence and the age of the pulls."""
+
+    #: The delay behind a fruitless pull is over.
+    AGAIN = "AGAIN"
+
+
+class Pulls(Stateful):
+    """Asking one incarnation after the other.
+
+    Args:
+        options: bounds, expiry and heartbeat.
+        paced: the server may be silent for as long as it likes (replay original).
+
+    Attributes:
+        subject: the NEXT subject of the incarnation that may be asked, ``""`` for none.
+        lead: the credit whose threshold makes us ask. The hot path of the feed lowers its level directly.
+        by_messages: whether a message counts for one in it, and bytes for nothing.
+        ledger: the open pulls.
+        liveness: the watch over the promised heartbeats.
+    """
+
+    __slots__ = (
+        "_budget",
+        "_expires",
+        "_pace",
+        "_template",
+        "_timers",
+        "by_messages",
+        "lead",
+        "ledger",
+        "liveness",
+        "subject",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        "_budget": PART,
+        "_pace": PART,
+        "_timers": PART,
+        "ledger": PART,
+        "liveness": PART,
+        "subject": PLAIN,
+    }
+
+    def __init__(self, options: ConsumeOptions, *, paced: bool = False) -> None:
+        self._budget = Budget(*options.credits())
+        self._expires = options.expires
+        self._pace = Pace(options.retry_wait, options.retry_wait_max)
+        self._template = options.template
+        self._timers = Timers(PullTimer)
+        self.by_messages = self._budget.size is None
+        self.lead = self._budget.lead
+        self.ledger = Ledger()
+        self.liveness = Liveness(0.0 if paced else options.heartbeat, options.heartbeat_factor)
+        self.subject = ""
+
+    # ------------------------------------------------------------------ life
+
+    def begin(self, subject: str) -> None:
+        """An incarnation is there and can be asked."""
+        self.subject = subject
+        self._pace.restart()
+        self._budget.whole = False
+
+    def void(self, end: End) -> None:
+        """Nothing that was asked will come any more, and nobody can be asked."""
+        self.subject = ""
+        self.ledger.end_all(end)
+        self._timers.clear()
+        self._balance()
+
+    # ------------------------------------------------------------------ asking
+
+    def ask(self, port: Port, now: float) -> None:
+        """Ask for the difference, if the level is low, somebody is there, and it may be asked now."""
+        if not self.subject:
+            return
+        request = self._budget.request()
+        if request is None:
+            return
+        if not self._pace.opened(now):
+            self._timers.set(PullTimer.AGAIN, cast("float", self._pace.not_before))
+            return
+        batch, size = request
+        token = port.token()
+        port.publish(Publish(self.subject, self._template.body(batch, size), token))
+        self._budget.ask(batch, size)
+        least, most = _MARGINS
+        until = now + self._expires + min(max(self._expires / 10, least), most)
+        self.ledger.issue(Pull(token, batch, size, now, until))
+        self.liveness.watch(now)
+
+    # ------------------------------------------------------------------ what comes and goes
+
+    def size(self, frames: Sequence[Delivery]) -> int:
+        """The bytes of messages, where bytes are bounded."""
+        return 0 if self.by_messages else sum(map(message_size, frames))
+
+    def received(self, frames: Sequence[Delivery]) -> None:
+        """Messages came for what was asked."""
+        count, size = len(frames), self.size(frames)
+        self._pace.eased()
+        self._budget.received(count, size)
+        messages, left = self.ledger.credit(count, size)
+        if messages or left or not self.ledger.open:
+            self._settle(messages, left)
+
+    def taken(self, frames: Sequence[Delivery]) -> None:
+        """The user took messages, or nobody will."""
+        self._budget.taken(len(frames), self.size(frames))
+
+    def heartbeat(self) -> None:
+        """The pulls are waited upon."""
+        self._pace.eased()
+
+    def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
+        """A status ended one pull. False if the next message is larger than all that may be asked for."""
+        pull = self.ledger.find(frame[SUBJECT])
+        if pull is None:
+            return True
+        settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
+        self._settle(settled.messages, settled.size)
+        if pull.got:
+            return True
+        if row.verdict is Verdict.DOES_NOT_FIT and self._budget.did_not_fit(pull.max_bytes):
+            self._timers.set(PullTimer.AGAIN, self._pace.failed(now))
+            return False
+        if row.verdict is not Verdict.DOES_NOT_FIT:
+            at = self._pace.fruitless(pull.issued, now)
+            if at is not None:
+                self._timers.set(PullTimer.AGAIN, at)
+        return True
+
+    def ticked(self, now: float) -> None:
+        """Pulls that are overdue, and delays that are over: whether something is to be asked is seen by `ask`."""
+        for settled in self.ledger.overdue(now):
+            self._settle(settled.messages, settled.size)
+        for _ in self._timers.expired(now):
+            pass
+
+    @property
+    def deadline(self) -> float | None:
+        """When `ticked` can change something; silence has a deadline of its own."""
+        moments = [at for at in (self._timers.next(), self.ledger.deadline) if at is not None]
+        return min(moments) if moments else None
+
+    def _settle(self, messages: int, size: int) -> None:
+        self._budget.settled(messages, size)
+        if not self.ledger.open:
+            self._balance()
+
+    def _balance(self) -> None:
+        """No pull is open: nobody owes anything, and nobody has promised heartbeats."""
+        self._budget.reset()
+        self.liveness.rest()
