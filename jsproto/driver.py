@@ -49,6 +49,8 @@ Order: TypeAlias = Dial | Upgrade | Authenticate | HangUp
 #: What people want to hear of.
 Told: TypeAlias = Connected | Disconnected | LameDuck | Notice | Closed
 
+#: For inputs that do nothing with the time: an earlier moment counts as the last one that the connection knows.
+ANY_TIME: Final = float("-inf")
 #: A listener that does not listen keeps so many events; older ones are dropped and counted.
 MAX_UNHEARD: Final = 1024
 

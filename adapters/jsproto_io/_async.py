@@ -22,7 +22,7 @@ from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
-from jsproto.driver import Listener, Seat, Told, busy
+from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy
 from jsproto.errors import ConversationClosed, OutboundFull
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
@@ -211,10 +211,9 @@ class AsyncClient(Base):
         Raises:
             OutboundFull: too many bytes wait for a link.
         """
-        settled = self._connection.settle(once, self._now())
         if not self._kicked:
-            self._kick()
-        return settled
+            self._kick()  # the pump comes after this step: it sees what settling does
+        return self._connection.settle(once, ANY_TIME)
 
     async def settle(self, once: Once) -> bool:
         """As `settle_now`, but wait for room."""
@@ -279,6 +278,10 @@ def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
     raise ConversationClosed(
         f"expected {type(conversation).__name__} to be opened first: enter it with an async with statement"
     )
+
+
+def _unopened_sink(conversation: Conversation[T], _item: object, now: float) -> bool:
+    return _unopened(conversation, now)
 
 
 @final
@@ -367,17 +370,19 @@ class Sink(Generic[T]):
         window: the conversation, for what it shows beyond its results.
     """
 
-    __slots__ = ("_client", "_rest", "_seat", "window")
+    __slots__ = ("_client", "_put", "_rest", "_seat", "window")
 
     def __init__(self, client: AsyncClient, window: Conversation[T]) -> None:
         self._client = client
         self._seat: Seat = Seat(client)
+        self._put: Callable[[Conversation[T], object, float], bool] = _unopened_sink
         self._rest: deque[T] = deque()
         self.window = window
 
     async def __aenter__(self) -> Self:
         client = self._client
         self._seat = client._opened(self.window, client._now())
+        self._put = client._connection.put
         client._kick()
         return self
 
@@ -408,10 +413,13 @@ class Sink(Generic[T]):
             LocalProtocolError: the conversation takes no such item, or takes no more; nothing was sent.
         """
         client = self._client
-        while not client._driver.put(self.window, item, client._now()):
-            await client._putting(self._seat)
+        seat = self._seat
+        if seat.putter is not None:
+            raise busy("put", self.window)
         if not client._kicked:
-            client._kick()
+            client._kick()  # the pump comes after this step: it sees what putting does
+        while not self._put(self.window, item, client._now()):
+            await client._putting(seat)
 
     async def results(self) -> AsyncIterator[T]:
         """The results so far and to come, until the sink is drained or closed."""

@@ -115,11 +115,15 @@ class Base:
             self._write(data)
             if choked:
                 driver.collect()
+        self._wake_all()
+        self._arm(connection.next_deadline())
+
+    def _wake_all(self) -> None:
+        driver = self._driver
         if driver.woken:
             woken, driver.woken = driver.woken, []
             for waiter in woken:
                 self._wake(waiter)
-        self._arm(connection.next_deadline())
 
     def _obey(self, order: Order) -> None:
         if isinstance(order, Dial):

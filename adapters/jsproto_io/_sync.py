@@ -27,7 +27,7 @@ from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
-from jsproto.driver import Listener, Seat, Told
+from jsproto.driver import ANY_TIME, Listener, Seat, Told
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
@@ -294,13 +294,12 @@ class SyncClient(Base):
             raise BusyConversation(IN_USE)
         try:
             while True:
-                now = monotonic()
                 try:
-                    settled = self._connection.settle(once, now)
+                    settled = self._connection.settle(once, ANY_TIME)
                 except OutboundFull:
                     self._changed()
                 else:
-                    self._flush(now)
+                    self._flush(monotonic())
                     return settled
         except BaseException as error:
             self._judge(error)

@@ -156,6 +156,16 @@ class Client(AsyncClient):
         self._kicked = False
         super()._pump()
 
+    def _received(self) -> None:
+        """Bytes came: whoever they wake goes first, so that what is to be sent now and what he sends are one write."""
+        driver = self._driver
+        driver.collect()
+        if driver.woken and not driver.orders:
+            self._wake_all()
+            self._kick()
+        else:
+            self._pump()
+
     def _arm(self, deadline: float | None) -> None:
         """One timer, and it may be early: a tick that finds nothing due is cheaper than a new timer each time."""
         timer = self._timer
@@ -276,7 +286,7 @@ class _Link(asyncio.Protocol):
         client = self.client
         if client is not None:
             client._connection.receive_data(data, client._now())
-            client._pump()
+            client._received()
 
     def resume_writing(self) -> None:
         """Enough has left that the core may want to hear of it."""

@@ -50,6 +50,7 @@ def connect(
     servers: Servers = "nats://127.0.0.1:4222",
     *,
     credentials: Credentials | None = None,
+    linger: float = 0.0,
     **options: Unpack[ConnectOptions],
 ) -> Client:
     """A client, to be entered with ``with``.
@@ -57,25 +58,29 @@ def connect(
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
         credentials: asked at each handshake for the server and the nonce to sign.
+        linger: seconds for which publishes and acks may wait for company before they are given to the kernel; whatever
+            waits for the server gives them at once. With more than 0 many small writes become few, and a caller that
+            computes for long directly after an ack sends it late.
         options: see `jsproto.core.options.Options`.
 
     Raises:
         InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
             `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
     """
-    return Client(servers, credentials, **options)
+    return Client(servers, credentials, linger, **options)
 
 
 @final
 class Client(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = ("_credentials", "_deadline", "_looked", "_plug")
+    __slots__ = ("_credentials", "_deadline", "_flushed", "_linger", "_looked", "_plug")
 
     def __init__(
         self,
         servers: Servers,
         credentials: Credentials | None = None,
+        linger: float = 0.0,
         **options: Unpack[ConnectOptions],
     ) -> None:
         super().__init__(servers, ask=credentials is not None, **options)
@@ -85,6 +90,8 @@ class Client(SyncClient):
         self._feeds = set()
         self._plug: Plug
         self._deadline: float | None = None
+        self._linger = linger
+        self._flushed = 0.0
         self._looked = 0.0
 
     # ------------------------------------------------------------------ life
@@ -169,6 +176,9 @@ class Client(SyncClient):
         self._pump()
 
     def _flush(self, now: float) -> None:
+        if now - self._flushed < self._linger:
+            return
+        self._flushed = now
         data = self._connection.data_to_send()
         if data:
             self._write(data)

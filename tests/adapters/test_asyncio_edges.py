@@ -25,6 +25,7 @@ from jsproto.errors import (
     RequestTimeout,
     TlsUnavailable,
 )
+from jsproto.jetstream.context import JetStream
 from jsproto_io.asyncio import Client, _Link, connect
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
@@ -400,6 +401,27 @@ def test_a_second_reader_of_one_feed_is_told_so(peer):
     play(story)
 
 
+def test_a_second_putter_of_one_window_is_told_so(peer):
+    there = peer(lambda line: (line.greet(), line.until_gone()))
+
+    async def story():
+        async with connect(there.url, **PROMPT) as nc:
+            window = nc.jetstream().publish_window(max_pending=1)
+            await window.__aenter__()
+            await window.put(("a", b"1"))
+            putting = asyncio.create_task(window.put(("a", b"2")))
+            await settled()
+            with pytest.raises(BusyConversation, match="one put at a time on PublishWindow"):
+                await window.put(("a", b"3"))
+            with pytest.raises(BusyConversation):
+                await window.drain()
+            await window.close()
+            with pytest.raises(ConversationClosed):
+                await putting
+
+    play(story)
+
+
 def test_a_feed_is_opened_before_it_is_read(peer):
     there = peer(lambda line: (line.greet(), line.until_gone()))
 
@@ -407,6 +429,8 @@ def test_a_feed_is_opened_before_it_is_read(peer):
         async with connect(there.url, **PROMPT) as nc:
             with pytest.raises(ConversationClosed, match="async with"):
                 await anext(nc.subscribe("a"))
+            with pytest.raises(ConversationClosed, match="async with"):
+                await nc.jetstream().publish_window().put(("a", b""))
 
     play(story)
 
@@ -577,6 +601,38 @@ def test_what_is_published_offline_beyond_the_backlog_waits_for_the_link(peer):
             await nc.publish("a", b"xxxxxx")
             await nc.publish("a", b"yyyyyy")
 
+            assert nc.connected is True
+
+    play(story)
+
+
+def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
+    def offer(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
+        for at in b"12":
+            line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
+        line.hear(b"PUB bye 0\r\n")
+
+    def take(line):
+        line.greet()
+        line.hear(b"+ACK\r\n")
+        line.hear(b"+ACK\r\n")
+        line.until_gone()
+
+    there = peer(offer, take)
+    fetch = JetStream().stream("S").consumer("C").fetch(2)
+
+    async def story():
+        async with connect(there.url, max_backlog=30, **PROMPT) as nc, nc.stream(fetch) as messages:
+            events = nc.events()
+            got = [await anext(messages), await anext(messages)]
+            await nc.publish("bye")
+            while not isinstance(await anext(events), Disconnected):
+                pass
+
+            assert [await message.ack() for message in got] == [True, True]
             assert nc.connected is True
 
     play(story)

@@ -27,10 +27,33 @@ from jsproto.errors import (
     RequestTimeout,
     TlsUnavailable,
 )
+from jsproto.jetstream.context import JetStream
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io.blocking import connect
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
+
+
+def consumer():
+    return JetStream().stream("S").consumer("C")
+
+
+def offers_one(line):
+    """Give two messages of a consumer to the first pull, and go when asked to."""
+    line.greet()
+    sid = line.subscribed().encode()
+    line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
+    for at in b"12":
+        line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
+    line.hear(b"PUB bye 0\r\n")
+
+
+def takes_two(line):
+    """Hear two acks."""
+    line.greet()
+    line.hear(b"+ACK\r\n")
+    line.hear(b"+ACK\r\n")
+    line.until_gone()
 
 
 def quiet(line):
@@ -272,6 +295,42 @@ def test_when_a_verb_returns_the_kernel_has_its_bytes(peer):
         nc.publish("a", b"x")
 
         assert came.wait(5.0)  # nobody drives the connection meanwhile
+
+
+def test_with_linger_small_writes_wait_for_company_until_somebody_waits_for_the_server(peer):
+    heard = []
+
+    def serve(line):
+        line.greet()
+        heard.append(line.hear(b"PING\r\n"))
+        line.say(b"PONG\r\n")
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, linger=60.0, **PROMPT) as nc:
+        nc._flushed = time.monotonic()
+        nc.publish("a", b"x")
+        nc.publish("a", b"y")
+        sent = nc.stats.bytes_out
+        nc.flush()
+
+        assert nc.stats.bytes_out == sent + len(b"PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPING\r\n")
+    there.finish()
+
+    assert heard == [b"PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPING\r\n"]
+
+
+def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
+    there = peer(offers_one, takes_two)
+    with connect(there.url, max_backlog=30, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
+        events = nc.events()
+        got = [next(messages), next(messages)]
+        nc.publish("bye")
+        while not isinstance(next(events), Disconnected):
+            pass
+
+        assert [message.ack() for message in got] == [True, True]
+        assert nc.connected is True
 
 
 def test_publishing_waits_while_the_peer_does_not_read(peer, monkeypatch):
