@@ -24,7 +24,7 @@ fence behind which no late message can come.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
@@ -377,6 +377,14 @@ class Conversation(Stateful, Generic[T_co]):
     def finished(self) -> bool:
         """Nothing more will come or go: the connection may forget the port."""
         return self.ended
+
+    # ------------------------------------------------------------------ snapshot
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave; one that was not opened gets a port of its own for that."""
+        if self.port is UNOPENED:
+            self.port = Port(0, up=False)
+        super().restore(data)
 
     # ------------------------------------------------------------------ for subclasses
 
