@@ -175,12 +175,10 @@ class Script(Stateful, Generic[T]):
         One that asks on is told so often, without anything being sent, and then it is over.
         """
         ended = error_written(error or ConnectionClosed("closed while waiting for an answer"))
-        for _ in range(MOST_FAREWELLS):
-            if self.done:
-                return
-            self._step = self._told(("error", ended), now)
-        if not self.done:
-            self._step = self._told(("over", ended), now)
+        left = MOST_FAREWELLS
+        while not self.done:
+            self._step = self._told(("error" if left else "over", ended), now)
+            left -= 1
 
     # ------------------------------------------------------------------ stepping
 
