@@ -5,14 +5,25 @@ from __future__ import annotations
 import pytest
 
 from jsproto.core.auth import Auth
-from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.conversation import Call, Conversation, Wish
 from jsproto.core.events import Closed, Disconnected, HangUp, Notice, NoticeKind, Ready
 from jsproto.core.link import OPEN, LinkState
-from jsproto.core.options import Tls
+from jsproto.core.options import Options, Tls
+from jsproto.core.outbound import announced
+from jsproto.core.procedure import Procedure, Sleep
 from jsproto.core.request import Flush, request
+from jsproto.core.servers import Pool, Server
 from jsproto.core.subscription import Subscription
-from jsproto.errors import ConnectFailed, InvalidSubject, RemoteProtocolError
-from jsproto.signals import NEED_DATA
+from jsproto.errors import (
+    ConnectFailed,
+    ConnectionClosed,
+    InvalidConfig,
+    InvalidSubject,
+    JsprotoError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
+from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 from tests.core.world import Puller
 
@@ -345,3 +356,127 @@ def test_a_large_backlog_is_restored_in_order_behind_all_subscriptions(wire):
 
     assert [f"SUB s.{number} {sub.port.sid}" for number, sub in enumerate(subs)] == lines[:50]
     assert [str(number) for number in range(2000)] == lines[51::2]
+
+
+def test_what_is_kept_and_no_publish_announces_nothing():
+    assert 0 == announced(b"PING\r\n")
+    assert 5 == announced(b"HPUB a r 3 5\r\n12345\r\n")
+
+
+# ---------------------------------------------------------------------------------------------- procedures
+
+
+def stubborn():
+    while True:
+        try:
+            yield Call("svc")
+        except JsprotoError:
+            continue
+
+
+def test_a_procedure_that_will_not_end_is_ended_and_sends_nothing_on_its_way(wire):
+    w = wire().up()
+    asked = w.open(Procedure(stubborn))
+    w.out()
+    w.close(asked)
+
+    assert b"" == w.out()
+    assert asked.ended
+    with pytest.raises(ConnectionClosed):
+        w.take(asked)
+
+    twin = Procedure(stubborn)
+    twin.restore(asked.snapshot())
+
+    assert asked.snapshot() == twin.snapshot()
+
+
+def test_a_procedure_that_never_waits_has_one_step_in_each_tick(wire):
+    steps = []
+
+    def restless():
+        while True:
+            steps.append((yield Sleep(0.0)))
+
+    w = wire().up()
+    w.open(Procedure(restless))
+    for count in (1, 2):
+        assert w.now == w.connection.next_deadline()
+
+        w.connection.handle_tick(w.now)
+
+        assert count == len(steps)
+
+
+def test_a_bug_in_a_procedure_reaches_who_asked_and_nobody_else(wire):
+    def wrong():
+        reply = yield Call("svc")
+        return {}[reply.payload]
+
+    w = wire().up()
+    other = w.open(Subscription("a"))
+    asked = w.open(Procedure(wrong))
+    reply = next(line.split()[2] for line in w.lines() if line.startswith("PUB svc"))
+    w.feed(f"MSG {reply} 1 1\r\na\r\nMSG a 2 1\r\nx\r\n".encode())
+
+    with pytest.raises(LocalProtocolError, match="KeyError") as raised:
+        w.take(asked)
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert b"x" == w.take(other).payload
+
+
+# ---------------------------------------------------------------------------------------------- configuration
+
+
+@pytest.mark.parametrize("url", ["nats://h:4222/x", "ws://h/?a", "nats://h#f", "nats://u:1/secret@h"])
+def test_nothing_stands_behind_host_and_port(url):
+    with pytest.raises(InvalidConfig) as raised:
+        Server.parse(url)
+
+    assert "secret" not in str(raised.value)
+    assert Server.parse("ws://h:80/") == Server.parse("ws://h:80")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda text: Auth(user=text),
+        lambda text: Auth(password=text),
+        lambda text: Auth(jwt=text),
+        lambda text: Server(host="h", token=text),
+        lambda text: Options(name=text),
+    ],
+)
+def test_text_that_connect_cant_carry_is_refused_when_it_is_configured(made):
+    with pytest.raises(InvalidConfig, match="UTF-8"):
+        made("a\ud800")
+
+
+def test_nobody_is_hurried_when_nobody_is_left():
+    pool = Pool(
+        [Server(host="a")], entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
+    )
+    pool.entries[0].spent = True
+    pool.hurry(0.0)
+
+    assert pool.next(0.0) is None
+
+
+def test_one_that_was_never_opened_can_be_closed(wire):
+    w = wire().up()
+    sub = Subscription("a")
+    w.close(sub)
+
+    assert sub.ended
+    assert ENDED is w.take(sub)
+    assert b"" == w.out()
+
+
+def test_restoring_one_that_was_never_opened_leaves_the_others_alone(wire):
+    w = wire().up()
+    flush = w.open(Flush())
+    twin = Flush()
+    twin.restore(flush.snapshot())
+
+    assert flush.port.number == twin.port.number
+    assert w.open(Flush()).port.number not in (0, flush.port.number)

@@ -74,11 +74,20 @@ class Ack:
         self._frame = frame
         self.done = False
 
+    def __repr__(self):
+        return f"Ack({self._frame!r})"
+
     def frame(self):
         return None if self.done else self._frame
 
     def written(self):
         self.done = True
+
+    def repeated(self):
+        return self.done
+
+    def __repr__(self):
+        return f"Ack({self._frame!r})"
 
 
 class Peer:
