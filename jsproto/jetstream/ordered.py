@@ -363,9 +363,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def deadline(self) -> float | None:
         """When an answer, silence, the age of a pull or a delay call for action."""
         moments = [self._timers.next(), self.leftovers.deadline, self.incarnation.deadline]
-        if self.state is OrderedState.READING:
-            moments.append(self.pulls.deadline)
-            moments.append(None if self._overdue else self.pulls.liveness.deadline)
+        if self.state is OrderedState.READING and not self._overdue:
+            moments += [self.pulls.deadline, self.pulls.liveness.deadline]
         return min((at for at in moments if at is not None), default=None)
 
     @property
@@ -515,12 +514,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """A word of the server about one of our pulls."""
         block = frame[BLOCK]
         status = status_of(block) if block is not None else None
-        if (
-            block is None
-            or status is None
-            or not self._present(frame)
-            or self.pulls.ledger.find(frame[SUBJECT]) is None
-        ):
+        pull = self.pulls.ledger.find(frame[SUBJECT])
+        if block is None or status is None or pull is None or not self._present(frame):
             self.strays += 1
             return
         self._alive(now)
@@ -530,7 +525,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         elif row.verdict is Verdict.STRANGE:
             self.port.notify(PullNotice.UNKNOWN_STATUS, status_error(row, *status, self._about))
         elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
-            if not self.pulls.ended(frame, row, block, now):
+            if not self.pulls.ended(pull, row, block, now):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, status_error(row, *status, self._about))
             if row.end in NOTHING_LEFT:
                 self._quiet(now)

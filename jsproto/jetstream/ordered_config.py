@@ -89,10 +89,6 @@ def _checked(options: OrderedOptions) -> ConsumerConfig:
 
 def _check_start(config: ConsumerConfig) -> None:
     policy = str(config.deliver_policy or DeliverPolicy.ALL)
-    if policy not in set(DeliverPolicy):
-        raise InvalidConfig(
-            f"expected a deliver_policy of {', '.join(DeliverPolicy)}, seen {shorten(policy)}"
-        )
     needed = _START_FIELDS.get(policy)
     for name in _START_FIELDS.values():
         given = getattr(config, name) is not None

@@ -26,7 +26,7 @@ from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.pull import Pull, message_size
 from jsproto.jetstream.status import End, Row, Verdict, pending_of
 from jsproto.wire.commands import Publish
-from jsproto.wire.frames import SUBJECT, Delivery
+from jsproto.wire.frames import Delivery
 
 #: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
 _MARGINS: Final = (1.0, 5.0)
@@ -147,22 +147,20 @@ class Pulls(Stateful):
         """The pulls are waited upon."""
         self._pace.eased()
 
-    def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
+    def ended(self, pull: Pull, row: Row, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked for."""
-        pull = self.ledger.find(frame[SUBJECT])
-        if pull is None:
-            return True
         settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
         if pull.got:
             return True
-        if row.verdict is Verdict.DOES_NOT_FIT and self._budget.did_not_fit(pull.max_bytes):
+        if row.verdict is Verdict.DOES_NOT_FIT:
+            if not self._budget.did_not_fit(pull.max_bytes):
+                return True
             self._timers.set(PullTimer.AGAIN, self._pace.failed(now))
             return False
-        if row.verdict is not Verdict.DOES_NOT_FIT:
-            at = self._pace.fruitless(pull.issued, now)
-            if at is not None:
-                self._timers.set(PullTimer.AGAIN, at)
+        at = self._pace.fruitless(pull.issued, now)
+        if at is not None:
+            self._timers.set(PullTimer.AGAIN, at)
         return True
 
     def ticked(self, now: float) -> None:
