@@ -1,0 +1,98 @@
+"""Three servers on loopback: a consume outlives the end of its consumer's leader, whether it steps down or is killed."""
+
+# ruff: noqa: PLR0917 - fixtures are asked for by name
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from time import monotonic
+
+import pytest
+
+from jsproto.core.events import Disconnected
+from jsproto.jetstream.pull import PullNotice
+from tests.live.conftest import NOT_YET
+
+pytestmark = pytest.mark.live
+
+ACK_WAIT = timedelta(seconds=3)
+#: A killed leader is missed after an election timeout of up to 9 s, on a busy machine later.
+BOUND = 60.0
+
+
+@pytest.fixture
+def replicated(joined, stored):
+    """A stream and a consumer on all three servers, and 20 messages in it."""
+
+    def make():
+        orders = stored(joined(), stream={"num_replicas": 3}, ack_wait=ACK_WAIT, num_replicas=3)
+        orders.publish(20)
+        return orders
+
+    return make
+
+
+def leader(orders):
+    """The name of the server that leads the consumer, if there is one just now."""
+    try:
+        cluster = orders.consumer.info(timeout=1.0).cluster
+    except NOT_YET:
+        return ""
+    return (cluster.leader if cluster else "") or ""
+
+
+def test_the_leader_steps_down(cluster, replicated, books, until, calm):
+    orders = replicated()
+    nc = orders.nc
+    kept = books(orders)
+    with orders.consumer.consume(10, expires=5.0, idle_heartbeat=0.5) as messages:
+        kept.take(messages, 20)
+        kept.settle(messages)
+        began = monotonic()
+        for _ in range(2):
+            before = until(lambda: leader(orders), nc, seconds=BOUND)
+            subject = f"$JS.API.CONSUMER.LEADER.STEPDOWN.{orders.name}.C"
+            assert json.loads(nc.request(subject).payload)["success"]
+            kept.until(PullNotice.LEADERSHIP_CHANGED, seconds=BOUND, fresh=True)
+            until(lambda old=before: leader(orders) not in {"", old}, nc, seconds=BOUND)
+            orders.publish(5)
+            kept.settle(messages, seconds=BOUND)
+        calm(cluster.taps.values(), began)
+
+    kept.check()
+
+
+def test_the_server_of_the_leader_is_killed(cluster, replicated, joined, books, until, calm):
+    orders = replicated()
+    led = until(lambda: leader(orders), orders.nc, seconds=BOUND)
+    others = [name for name in cluster.nodes if name != led]
+    near, far = orders.through(joined(led, *others)), orders.through(joined(*others))
+    kept, lost = books(far), books(near)
+    quick = {"expires": 5.0, "idle_heartbeat": 0.5}
+    with far.consumer.consume(10, **quick) as here, near.consumer.consume(10, **quick) as there:
+        held = []
+
+        def read():
+            for feed in (here, there):
+                for _ in range(feed.feed.readable):
+                    message = kept.note(next(feed))
+                    if len(held) < 5:
+                        held.append(message)
+                    else:
+                        message.ack()
+            return far.left()
+
+        until(lambda: read() == (0, 5), far.nc, near.nc)
+        began = monotonic()
+        cluster.nodes[led].kill()
+        lost.until(Disconnected, seconds=BOUND)  # whose server it was
+        kept.until(PullNotice.HEARTBEAT_MISSED, seconds=BOUND)  # whose server it was not
+        far.publish(10, seconds=BOUND)
+        for message in held:
+            message.ack()
+        until(lambda: read() == (0, 0), far.nc, near.nc, seconds=BOUND)
+        calm(cluster.taps.values(), began)
+
+    kept.check()
+    assert PullNotice.RESUMED in kept.notices

@@ -1,0 +1,139 @@
+"""Fetch on real servers: how each mode ends, by whose word, and that nothing is left behind."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+
+from jsproto.jetstream.errors import MessageTooLarge
+from jsproto.jetstream.fetch import FetchMode
+from jsproto.jetstream.status import End
+
+pytestmark = pytest.mark.live
+
+
+def fetched(feed, within, seconds=5.0, ack=True):
+    """All of it, acknowledged, and how it ended."""
+    with within(seconds), feed:
+        taken = list(feed)
+    for message in taken:
+        if ack:
+            message.ack()
+    return len(taken), feed.feed.reason
+
+
+def test_a_fetch_that_is_filled(work, nc, within):
+    orders = work()
+    orders.publish(5)
+
+    assert fetched(orders.consumer.fetch(5), within) == (5, End.FILLED)
+
+
+def test_a_fetch_that_waits_ends_with_its_expiry_and_with_what_came(work, nc, within):
+    orders = work()
+    orders.publish(3)
+    began = monotonic()
+
+    assert fetched(orders.consumer.fetch(5, expires=0.4), within) == (3, End.EXPIRED)
+    assert 0.4 <= monotonic() - began < 0.6  # the server's word came before the local deadline
+
+
+def test_a_fetch_that_does_not_wait(work, nc, within, since):
+    orders = work()
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, End.NO_MESSAGES)
+    orders.publish(3)
+    # Until 2.10 the rest of a batch is a 408 with numbers, from 2.11 on a 404 without.
+    reason = End.NO_MESSAGES if since(2, 11) else End.EXPIRED
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (3, reason)
+
+
+def test_a_fetch_that_drains_then_waits_gives_the_first_that_comes(work, nc, within):
+    orders = work()
+    fetch = orders.consumer.fetch(5, mode=FetchMode.DRAIN_THEN_WAIT, expires=3.0)
+    with within(5.0), fetch:
+        nc.flush()
+        began = monotonic()
+        orders.publish(1)
+        taken = list(fetch)
+
+    assert len(taken) == 1
+    assert monotonic() - began < 1.0
+    assert fetch.feed.reason in {End.NO_MESSAGES, End.EXPIRED}
+
+
+def test_a_fetch_that_drains_then_waits_does_not_wait_if_something_is_there(work, nc, within):
+    orders = work()
+    orders.publish(2)
+    began = monotonic()
+    got, _ = fetched(orders.consumer.fetch(5, mode=FetchMode.DRAIN_THEN_WAIT, expires=3.0), within)
+
+    assert got == 2
+    assert monotonic() - began < 1.0
+
+
+def test_who_does_not_wait_comes_behind_who_waits(work, nc, other, within):
+    orders = work()
+    with other.jetstream().stream(orders.name).consumer("C").fetch(10, expires=5.0) as first:
+        other.flush()
+        late = orders.consumer.fetch(5, mode=FetchMode.NO_WAIT)
+        count, reason = fetched(late, within)
+        orders.publish(2)
+        with within(3.0):
+            assert [next(first).metadata.stream_sequence for _ in range(2)] == [1, 2]
+
+    assert count == 0
+    assert reason in {End.NO_MESSAGES, End.REQUESTS_PENDING}
+
+
+def test_bytes_are_counted_as_the_server_counts_them(work, nc, within, since):
+    orders = work()
+    orders.publish(4, b"y" * 100)
+    with within(3.0), orders.consumer.fetch(1) as one:
+        size = next(one).size
+
+    exact = orders.consumer.fetch(max_bytes=2 * size, expires=2.0)
+    assert fetched(exact, within, ack=False) == (2, End.BYTES_SPENT)
+    orders.publish(2, b"y" * 100)
+    one_and_a_half = orders.consumer.fetch(max_bytes=size + size // 2, expires=2.0)
+    assert fetched(one_and_a_half, within) == (1, End.BYTES_SPENT)
+    both = orders.consumer.fetch(1, max_bytes=5 * size, expires=2.0)
+    assert fetched(both, within) == (1, End.FILLED)
+    nc.flush()
+    assert both.feed.strays == 1 if since(2, 10) else both.feed.strays == 0  # 409 Batch Completed
+
+
+def test_one_message_that_is_larger_than_the_budget_is_an_error(work, nc, within):
+    orders = work()
+    orders.publish(1, b"y" * 1000)
+    fetch = orders.consumer.fetch(max_bytes=500, expires=2.0)
+    with within(3.0), fetch, pytest.raises(MessageTooLarge):
+        next(fetch)
+
+    assert fetch.feed.reason is End.TOO_LARGE
+
+
+def test_what_an_abandoned_fetch_had_is_there_again_at_once(work, nc, within):
+    orders = work()
+    orders.publish(5)
+    with within(3.0), orders.consumer.fetch(5) as fetch:
+        next(fetch).ack()
+    with within(3.0), orders.consumer.fetch(4) as again:
+        seen = [(each.metadata.stream_sequence, each.metadata.num_delivered) for each in again]
+
+    assert sorted(sequence for sequence, _ in seen) == [2, 3, 4, 5]
+    assert {number for _, number in seen} <= {1, 2}
+
+
+def test_an_abandoned_fetch_leaves_no_pull_that_takes_messages(work, nc, within, eventually):
+    orders = work()
+    with orders.consumer.fetch(5, expires=20.0):
+        nc.flush()
+    orders.publish(3)
+    with within(5.0), orders.consumer.fetch(3, expires=3.0) as fetch:
+        taken = [next(fetch) for _ in range(3)]
+
+    assert [each.metadata.stream_sequence for each in taken] == [1, 2, 3]
+    for each in taken:
+        each.ack_confirmed()
+    assert orders.left() == (0, 0)
