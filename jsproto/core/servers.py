@@ -38,10 +38,14 @@ def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | N
     Raises:
         InvalidConfig: it names the attribute and not the text.
     """
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise InvalidConfig(f"expected text as {attribute.name}, got {type(value).__name__}")
     try:
-        (value or "").encode()
+        value.encode()
     except UnicodeEncodeError:
-        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}") from None
+        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}, got other") from None
 
 
 @final

@@ -103,9 +103,6 @@ class JetStreamError(ApiError):
         """The consumer that was asked for, empty if none was named."""
         return self.about.consumer
 
-    def __reduce__(self) -> tuple[type[JetStreamError], tuple[int, int, str, Asked]]:
-        return (type(self), (self.code, self.err_code, self.description, self.about))
-
 
 class NotFound(JetStreamError):
     """What was asked for is not there."""
