@@ -86,9 +86,6 @@ class Ack:
     def repeated(self):
         return self.done
 
-    def __repr__(self):
-        return f"Ack({self._frame!r})"
-
 
 class Peer:
     """One link as the server sees it.

@@ -1,0 +1,150 @@
+"""A canary in every secret sings in no repr, no text of an error and no snapshot, only in the bytes of CONNECT."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from jsproto.core.auth import Auth, for_server
+from jsproto.core.connection import Connection
+from jsproto.core.events import Authenticate, Notice
+from jsproto.core.options import Options
+from jsproto.core.servers import Pool, Server
+from jsproto.errors import JsprotoError
+from jsproto.wire.commands import Connect
+from jsproto.wire.encoder import encode
+
+CANARY = "cAnAry"
+AUTH = Auth(
+    user="u",
+    password=CANARY,
+    token=CANARY,
+    jwt=CANARY,
+    nkey="UPUBLIC",
+    signature=CANARY.encode(),
+    nonce=CANARY,
+)
+#: As it is, as base64 of the signature, and as a dumped list of bytes would show it.
+SONGS = (CANARY, AUTH.sig, str(list(CANARY.encode()))[1:-1])
+URL = f"nats://u:{CANARY}@a:4222,nats://{CANARY}@b:4222"
+
+
+def silent(*things):
+    for thing in things:
+        for text in (repr(thing), str(thing), f"{thing}", ascii(thing)):
+            assert not [song for song in SONGS if song in text]
+        if isinstance(thing, BaseException):
+            silent(*thing.args, vars(thing), *getattr(thing, "__notes__", ()))
+            if thing.__cause__ is not None:
+                silent(thing.__cause__)
+            if thing.__context__ is not None and not thing.__suppress_context__:
+                silent(thing.__context__)
+
+
+def events(connection):
+    found = []
+    while (event := connection.next_event()) is not None:
+        found.append(event)
+    return found
+
+
+def test_configuration_and_commands_are_silent():
+    options = Options(servers=URL, auth=AUTH)
+    connect = Connect(
+        user="u", password=CANARY, auth_token=CANARY, jwt=CANARY, nkey="UPUBLIC", sig=AUTH.sig, name="n"
+    )
+
+    silent(AUTH, for_server(AUTH, options.servers[0]), for_server(None, options.servers[0]), connect, options)
+    silent(*options.servers, [options], {"auth": AUTH}, Authenticate(options.servers[0], CANARY))
+    assert CANARY.encode() in encode(connect)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"nats://u:{CANARY}@",
+        f"nats://u:{CANARY}@:4222",
+        f"nats://u:{CANARY}@h:port",
+        f"nats://u:{CANARY}@h:0",
+        f"nats://u:{CANARY}@h:99999",
+        f"nats://u:{CANARY}@[::1",
+        f"nats://u:{CANARY}@h h",
+        f"nats://u:{CANARY}/x@h",
+        f"nats://u:1/{CANARY}@h",
+        f"nats://u:1?{CANARY}@h",
+        f"nats://u:1#{CANARY}@h",
+        f"nats://u:a@{CANARY}@h:x",
+        f"http://u:{CANARY}@h",
+    ],
+)
+def test_a_refused_url_is_silent(url):
+    with pytest.raises(JsprotoError) as raised:
+        Options(servers=url)
+
+    silent(raised.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Auth(password=f"{CANARY}\ud800"),
+        lambda: Auth(jwt=CANARY.encode()),
+        lambda: Server(host="h", token=f"{CANARY}\ud800"),
+        lambda: encode(Connect(password=f"{CANARY}\ud800")),
+    ],
+)
+def test_refused_credentials_are_silent(wrong):
+    with pytest.raises(JsprotoError) as raised:
+        wrong()
+
+    silent(raised.value)
+
+
+def test_a_whole_life_with_secrets_is_silent(info):
+    """Static credentials, a refusal, gossip, garbage and an end: only CONNECT tells."""
+    connection = Connection(Options(servers=URL, auth=AUTH, randomize=False), entropy=bytes, now=0.0)
+    seen, sent = [], []
+    for answer in (
+        b"PONG\r\n" + info(connect_urls=["c:1"]) + b"-ERR 'Stale Connection'\r\n",
+        b"-ERR 'Authorization Violation'\r\n",
+        b"nonsense\r\n",
+        b"PONG\r\nMSG a b c d e\r\n",
+    ):
+        while connection.next_deadline() is not None and connection.state.name == "WAITING":
+            connection.handle_tick(connection.next_deadline())
+        connection.transport_up(0.0)
+        connection.receive_data(info(), 0.0)
+        sent.append(connection.data_to_send())
+        for line in answer.splitlines(keepends=True):
+            connection.receive_data(line, 0.0)
+        seen += events(connection)
+        silent(connection, connection.server, connection.servers, connection.stats)
+    connection.transport_down(OSError("gone"), 0.0)
+    connection.close(None, 0.0)
+    seen += events(connection)
+
+    silent(*seen, *(event.detail for event in seen if isinstance(event, Notice)))
+    silent(*(getattr(event, "error", None) for event in seen))
+    assert all(CANARY.encode() in data for data in sent)
+
+
+def test_a_failing_credential_source_may_say_what_it_likes_but_we_do_not_repeat_it(info):
+    connection = Connection(Options(ask_for_credentials=True), entropy=bytes, now=0.0)
+    connection.transport_up(0.0)
+    connection.receive_data(info(), 0.0)
+    connection.authentication_failed(ValueError(f"bad seed {CANARY}"), 0.0)
+    *_, closed = events(connection)
+
+    assert not [song for song in SONGS if song in repr(closed) + str(closed.error)]
+
+
+def test_the_snapshot_of_the_pool_names_addresses_only():
+    options = Options(servers=URL)
+    pool = Pool(
+        options.servers, entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
+    )
+    pool.merge(["c:1"])
+
+    silent(pool, pool.snapshot(), *pool.entries)
+    assert CANARY.encode() not in pickle.dumps(pool.snapshot())
