@@ -298,15 +298,22 @@ class Connection:
     def settle(self, once: Once, now: float) -> bool:
         """Write a command that may be written once; ``False`` if it must not be written any more.
 
+        That it was written before is told as a notice, `NoticeKind.REPEATED`.
+
         Raises:
             OutboundFull: it was not written, what it settles is open as before.
             ConversationClosed: the connection is closed.
+            LocalProtocolError: whatever the command itself says to being asked for again.
         """
         frame = once.frame()
         if frame is None:
+            if once.repeated():
+                self._events.append(Notice(None, NoticeKind.REPEATED, once))
             return False
         self._write(frame)
         once.written()
+        if self._draining is not None:
+            self._drained(self._at(now))
         return True
 
     def send(self, publish: Publish, now: float) -> bool:

@@ -35,6 +35,8 @@ class NoticeKind(Enum):
     #: Published messages that were kept and will not be sent, because the connection was closed, or because they are
     #: larger than what the server of the new link takes; the detail is their bytes.
     UNSENT = "UNSENT"
+    #: What may be written once was asked for again, and nothing was sent; the detail is the `Once`.
+    REPEATED = "REPEATED"
     #: A drain did not end within its time and was cut.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"
 

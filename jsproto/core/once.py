@@ -20,3 +20,7 @@ class Once(Protocol):
     def written(self) -> None:
         """The bytes are on their way."""
         ...
+
+    def repeated(self) -> bool:
+        """Whether there is no frame because it was written before; asked only then."""
+        ...

@@ -6,8 +6,9 @@ that it does not know, it ignores it (2.15.1, consumer.go ``processAck``), so th
 
 What may be said when is the automaton `AckState`, a table: any number of in-progress, then at most one terminal ack, then
 nothing; only when it is known that the terminal ack did not go out, or a confirmation of it did not come, the delivery is
-open again. A delivery of a consumer with ack policy none is `MUTE` from the start. The state belongs to the
-delivery; there is one per `JsMessage`, and a copy of a message is the message.
+open again. A delivery of a consumer with ack policy none is `MUTE` from the start, one of a consumer with ack policy all
+is `CUMULATIVE`, if the policy is known. The state belongs to the delivery; there is one per `JsMessage`, and a copy of a
+message is the message.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class AckState(Enum):
 
     #: Nothing terminal was said.
     OPEN = "OPEN"
+    #: Nothing terminal was said, and an ack settles every earlier delivery too (ack policy all).
+    CUMULATIVE = "CUMULATIVE"
     #: A terminal ack was sent as a request; its answer is waited for.
     ASKED = "ASKED"
     #: A terminal ack was sent; nothing more may follow.
@@ -63,6 +66,11 @@ TRANSITIONS: Final[Mapping[AckState, Mapping[AckFact, AckState]]] = {
         AckFact.SENT: AckState.SETTLED,
         AckFact.SENT_ASKING: AckState.ASKED,
     },
+    AckState.CUMULATIVE: {
+        AckFact.PROGRESSED: AckState.CUMULATIVE,
+        AckFact.SENT: AckState.SETTLED,
+        AckFact.SENT_ASKING: AckState.ASKED,
+    },
     AckState.ASKED: {
         AckFact.CONFIRMED: AckState.SETTLED,
         AckFact.UNCONFIRMED: AckState.OPEN,
@@ -75,6 +83,7 @@ TRANSITIONS: Final[Mapping[AckState, Mapping[AckFact, AckState]]] = {
 
 # The members as globals: the hot path compares them for every message.
 OPEN: Final = AckState.OPEN
+CUMULATIVE: Final = AckState.CUMULATIVE
 ASKED: Final = AckState.ASKED
 SETTLED: Final = AckState.SETTLED
 MUTE: Final = AckState.MUTE

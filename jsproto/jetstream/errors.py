@@ -5,7 +5,11 @@ Which status becomes which class is a column of the table in `jsproto.jetstream.
 
 from __future__ import annotations
 
-from jsproto.errors import ServerError, StatusError
+from jsproto.errors import LocalProtocolError, ServerError, StatusError
+
+
+class AlreadySettled(LocalProtocolError):
+    """A message was settled a second time, and its feed is strict about that. Nothing was sent."""
 
 
 class ConsumerDeleted(StatusError):

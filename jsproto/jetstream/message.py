@@ -3,15 +3,19 @@
 Theory. It stays a thin object over the parser's tuple; what its reply subject says is read when somebody asks
 (`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.ack`.
 
-Settling goes through `Connection.settle`, which takes anything with the two methods of `jsproto.core.once.Once`:
+Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.once.Once`:
 
 - `Acked` is the plain ack, made for being called once per message;
 - `AckedAll` acks a whole list at the price of one call;
 - `Settlement` says any verb, with a reply subject for `Next`.
 
 `settlement` picks the right one. All follow *write first, mark after*: asking for the frame changes nothing, and what was
-not written leaves the message open. The reply subject goes out exactly as it came; it came through the parser, so it
-holds neither blank nor line end and can't be more than one argument of the PUB.
+not written leaves the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
+``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack (`Covering`), since that
+settles earlier messages too.
+
+The reply subject goes out exactly as it came; it came through the parser, so it holds neither blank nor line end and
+can't be more than one argument of the PUB.
 
 `confirmed` is the double ack: the ack as a request, whose empty answer says that the server has worked it off.
 """
@@ -19,7 +23,7 @@ holds neither blank nor line end and can't be more than one argument of the PUB.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import final
+from typing import Protocol, cast, final
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
@@ -28,6 +32,8 @@ from jsproto.core.procedure import Steps
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.jetstream.ack import (
     ACK,
+    ASKED,
+    CUMULATIVE,
     OPEN,
     SETTLED,
     TRANSITIONS,
@@ -39,6 +45,7 @@ from jsproto.jetstream.ack import (
     Next,
     Verb,
 )
+from jsproto.jetstream.errors import AlreadySettled
 from jsproto.wire.encoder import encode_pub_trusted
 from jsproto.wire.frames import Delivery
 
@@ -48,7 +55,8 @@ class JsMessage(Message):
 
     Attributes:
         feed: the conversation that it came through, or whatever else made it.
-        state: how far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none.
+        state: how far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none, and
+            `CUMULATIVE` if it is all.
     """
 
     __slots__ = ("_metadata", "feed", "state")
@@ -98,6 +106,30 @@ class JsMessage(Message):
         return self
 
 
+class Covering(Protocol):
+    """A feed of a consumer with ack policy all."""
+
+    def covered(self, message: JsMessage) -> None:
+        """This message was acked, and so was every earlier one."""
+        ...
+
+
+def _cover(message: JsMessage) -> None:
+    cast("Covering", message.feed).covered(message)
+
+
+def _repeated(message: JsMessage) -> bool:
+    return message.state is SETTLED or message.state is ASKED
+
+
+def _once(message: JsMessage) -> None:
+    """Nothing can be said: raise, if that is because it was said before and the feed is strict."""
+    if _repeated(message) and getattr(message.feed, "strict", False):
+        raise AlreadySettled(
+            f"expected an open message, {shorten(message.subject)} with {shorten(message.reply)} is {message.state.name}"
+        )
+
+
 @final
 class Acked:
     """The plain ack of one message: a `Once`."""
@@ -111,18 +143,31 @@ class Acked:
         """``PUB <reply> 4`` with ``+ACK``, or ``None`` if the message is not open or came without a reply."""
         message = self.message
         reply = message.frame[2]
-        if message.state is not OPEN or not reply:
+        if (message.state is not OPEN and message.state is not CUMULATIVE) or not reply:
+            _once(message)
             return None
         return b"PUB %b 4\r\n+ACK\r\n" % reply.encode("utf-8", "surrogateescape")
 
     def written(self) -> None:
         """The ack is on its way."""
-        self.message.state = SETTLED
+        message = self.message
+        if message.state is OPEN:
+            message.state = SETTLED
+        else:
+            message.state = SETTLED
+            _cover(message)
+
+    def repeated(self) -> bool:
+        """Whether the message was settled before."""
+        return _repeated(self.message)
 
 
 @final
 class AckedAll:
-    """The plain ack of each of several messages, written together: a `Once`. Those not open are left out."""
+    """The plain ack of each of several messages, written together: a `Once`. Those not open are left out.
+
+    Of messages of one consumer with ack policy all only the last is acked.
+    """
 
     __slots__ = ("messages",)
 
@@ -132,6 +177,8 @@ class AckedAll:
     def frame(self) -> bytes | None:
         """The acks of all that are open, or ``None`` if none is."""
         replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
+        if len(replies) < len(self.messages):
+            replies += [each.frame[2] for each in self._last()]
         if not replies:
             return None
         joined = " 4\r\n+ACK\r\nPUB ".join(replies).encode("utf-8", "surrogateescape")
@@ -139,9 +186,30 @@ class AckedAll:
 
     def written(self) -> None:
         """The acks are on their way."""
+        cumulative = False
         for each in self.messages:
             if each.state is OPEN and each.frame[2]:
                 each.state = SETTLED
+            elif each.state is CUMULATIVE:
+                cumulative = True
+        for each in self._last() if cumulative else ():
+            each.state = SETTLED
+            _cover(each)
+
+    def repeated(self) -> bool:
+        """No: what is not open is left out."""
+        return False
+
+    def _last(self) -> list[JsMessage]:
+        """The last message of each feed with ack policy all."""
+        last: dict[int, JsMessage] = {}
+        for each in self.messages:
+            if each.state is not CUMULATIVE or not each.frame[2]:
+                continue
+            known = last.setdefault(id(each.feed), each)
+            if known.metadata.stream_sequence < each.metadata.stream_sequence:
+                last[id(each.feed)] = each
+        return list(last.values())
 
 
 @final
@@ -173,12 +241,21 @@ class Settlement:
         """The PUB, or ``None`` if the verb may not be said (any more) or the message came without a reply."""
         message = self.message
         if self.fact not in TRANSITIONS[message.state] or not message.reply:
+            _once(message)
             return None
         return encode_pub_trusted(message.reply, self.reply, self.verb.payload())
 
     def written(self) -> None:
         """The verb is on its way."""
-        self.message.told(self.fact)
+        message = self.message
+        covers = message.state is CUMULATIVE and isinstance(self.verb, (Ack, Next))
+        message.told(self.fact)
+        if covers:
+            _cover(message)
+
+    def repeated(self) -> bool:
+        """Whether the message was settled before."""
+        return _repeated(self.message)
 
 
 def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Once:
@@ -206,16 +283,24 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
         NoResponders: the consumer is gone, the message is not of this account, or its ack policy is none.
         RequestTimeout: no answer in time.
         Disconnected: the link was lost meanwhile.
+        AlreadySettled: it is settled, or being settled, and its feed is strict.
         LocalProtocolError: a verb that can't be confirmed.
     """
     if isinstance(verb, (InProgress, Next)):
         raise LocalProtocolError(f"expected a verb that settles by itself, seen {verb}")
+    before = message.state
     if not message.reply or not message.told(AckFact.SENT_ASKING):
+        _once(message)
         return False
     answered = False
     try:
         yield Call(message.reply, verb.payload(), timeout=timeout)
         answered = True
     finally:
-        message.told(AckFact.CONFIRMED if answered else AckFact.UNCONFIRMED)
+        if answered:
+            message.told(AckFact.CONFIRMED)
+        elif message.told(AckFact.UNCONFIRMED):
+            message.state = before  # open, or cumulative as it was
+    if before is CUMULATIVE and isinstance(verb, Ack):
+        _cover(message)
     return True

@@ -75,6 +75,9 @@ class Single:
     def written(self):
         self.marked = True
 
+    def repeated(self):
+        return self.marked
+
 
 # ---------------------------------------------------------------------------------------------- handshake
 
@@ -753,6 +756,9 @@ def test_settle_writes_once(wire):
 
     assert w.connection.settle(once, w.now)
     assert not w.connection.settle(once, w.now)
+    assert [(each.kind, each.detail) for each in w.told() if isinstance(each, Notice)] == [
+        (NoticeKind.REPEATED, once)
+    ]
     assert 1 == w.out().count(b"PUB ack")
 
 

@@ -6,9 +6,22 @@ import itertools
 import pytest
 
 from jsproto.core.conversation import Port
+from jsproto.core.message import Message
 from jsproto.core.procedure import Procedure
 from jsproto.errors import Disconnected, LinkError, LocalProtocolError, NoResponders, RequestTimeout
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, AckFact, AckState, InvalidAckSubject, Nak, Next, Term
+from jsproto.jetstream.ack import (
+    ACK,
+    IN_PROGRESS,
+    NAK,
+    TERM,
+    AckFact,
+    AckState,
+    InvalidAckSubject,
+    Nak,
+    Next,
+    Term,
+)
+from jsproto.jetstream.errors import AlreadySettled
 from jsproto.jetstream.message import Acked, AckedAll, JsMessage, Settlement, confirmed, settlement
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
@@ -348,3 +361,124 @@ def test_an_abandoned_double_ack_leaves_the_delivery_open():
     steps.close()
 
     assert message.state is AckState.OPEN
+
+
+# ------------------------------------------------------------------------------------------------ twice, and for all
+
+
+class Feed:
+    """What a message asks of its feed."""
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self.covers: list[JsMessage] = []
+
+    def covered(self, message: JsMessage) -> None:
+        self.covers.append(message)
+
+
+def cumulative(feed: Feed) -> JsMessage:
+    return JsMessage(delivery().frame, feed, AckState.CUMULATIVE)
+
+
+@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+@pytest.mark.parametrize("state", [AckState.SETTLED, AckState.ASKED])
+def test_a_second_settlement_sends_nothing_and_says_that_it_is_one(again, state):
+    once = again(JsMessage(delivery().frame, Feed(), state))
+
+    assert once.frame() is None
+    assert once.repeated()
+
+
+@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+def test_a_mute_message_or_one_without_reply_is_no_repetition(again):
+    for message in (JsMessage(delivery().frame, Feed(strict=True), AckState.MUTE), delivery(reply="")):
+        once = again(message)
+
+        assert once.frame() is None
+        assert not once.repeated()
+
+
+@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+def test_a_strict_feed_raises_at_a_second_settlement(again):
+    message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
+
+    with pytest.raises(AlreadySettled, match=r"orders.*SETTLED"):
+        again(message).frame()
+
+
+def test_a_strict_feed_raises_at_a_second_confirmation_too():
+    message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
+
+    with pytest.raises(AlreadySettled):
+        next(confirmed(message))
+
+
+def test_a_list_leaves_out_what_is_settled_without_a_word():
+    message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
+    once = AckedAll([message])
+
+    assert once.frame() is None
+    assert not once.repeated()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Acked,
+        lambda message: AckedAll([message]),
+        lambda message: Settlement(message, ACK),
+        lambda message: Settlement(message, Next(), "_INBOX.P.1.1.1"),
+    ],
+)
+def test_the_ack_of_a_cumulative_message_is_told_to_its_feed(make):
+    feed = Feed()
+    message = cumulative(feed)
+
+    assert said(make(message)) is not None
+    assert message.state is AckState.SETTLED
+    assert feed.covers == [message]
+
+
+@pytest.mark.parametrize("verb", [NAK, TERM, IN_PROGRESS])
+def test_other_verbs_of_a_cumulative_message_speak_for_itself(verb):
+    feed = Feed()
+    message = cumulative(feed)
+
+    assert said(settlement(message, verb)) is not None
+    assert feed.covers == []
+    assert (message.state is AckState.CUMULATIVE) == (verb is IN_PROGRESS)
+
+
+def test_a_confirmed_ack_of_a_cumulative_message_is_told_to_its_feed():
+    feed = Feed()
+    message = cumulative(feed)
+    steps = confirmed(message)
+    next(steps)
+
+    assert feed.covers == []
+    with pytest.raises(StopIteration):
+        steps.send(Message(("1", "r", "", None, b"")))
+    assert feed.covers == [message]
+
+
+def test_without_a_confirmation_a_cumulative_message_is_cumulative_again():
+    feed = Feed()
+    message = cumulative(feed)
+    steps = confirmed(message, NAK)
+    next(steps)
+    with pytest.raises(Disconnected):
+        steps.throw(Disconnected("gone"))
+
+    assert message.state is AckState.CUMULATIVE
+    assert feed.covers == []
+
+
+def test_a_confirmed_nak_of_a_cumulative_message_speaks_for_itself():
+    feed = Feed()
+    steps = confirmed(cumulative(feed), NAK)
+    next(steps)
+    with pytest.raises(StopIteration):
+        steps.send(Message(("1", "r", "", None, b"")))
+
+    assert feed.covers == []
