@@ -16,6 +16,13 @@ request, a push consumer, a missing permission. Everything else makes all that i
     leader or server gone   after a short delay, on a fresh inbox
     refused, nobody there   after a growing delay; a limit that the server names is kept from then on
 
+Messages in hand. Where ``ack_wait`` is known, the messages at hand are watched: when some have waited for two thirds of it,
+more was asked for than the user can take in time, and the server would deliver them again, and again. Then a notice
+says so and the bound in messages is halved (one in bytes is not: it must hold a whole message). With automatic in-progress
+nothing of that is needed, and a consume is not finished before what it handed out is settled.
+
+``stop_after`` bounds all requests together: what is owed and what has come never exceed it.
+
 States. `told(STOP)` asks for nothing new and ends when what is open has ended; `told(DRAIN)` gives up the interest and ends
 behind a fence; messages at hand are handed out in both. `closed` ends at once: what is at hand, and what still comes before
 the fence, is given back.
@@ -39,6 +46,7 @@ from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.liveness import Alarm, Liveness
 from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.pull import (
+    OpenPull,
     Pull,
     PullNotice,
     message_size,
@@ -141,7 +149,8 @@ class Consume(PullFeed[M]):
     Attributes:
         state: where in its life it is.
         reason: how it ended, ``None`` before.
-        ledger: the open pulls; to look at.
+        ledger: the open pulls; to look at. `pulls` shows them as values.
+        got: messages that came; counted only where ``stop_after`` is given.
         pin: the pin id of a pinned consumer, ``""`` while none is known.
     """
 
@@ -156,6 +165,7 @@ class Consume(PullFeed[M]):
         "_pace",
         "_template",
         "_timers",
+        "got",
         "ledger",
         "options",
         "pin",
@@ -172,6 +182,7 @@ class Consume(PullFeed[M]):
         "_missing": PLAIN,
         "_pace": PART,
         "_timers": PART,
+        "got": PLAIN,
         "ledger": PART,
         "pin": PLAIN,
         "reason": End,
@@ -182,11 +193,14 @@ class Consume(PullFeed[M]):
         self, subject: str, options: ConsumeOptions | None = None, message: Make[M] | None = None
     ) -> None:
         options = options or ConsumeOptions()
-        super().__init__(subject, Liveness(options.heartbeat, options.heartbeat_factor), message)
+        super().__init__(
+            subject, Liveness(options.heartbeat, options.heartbeat_factor), options.acking, message
+        )
         self.options = options
         self.state = ConsumeState.NEW
         self.reason: End | None = None
         self.ledger = Ledger()
+        self.got = 0
         self.pin = ""
         self._budget = Budget(*options.credits())
         # For the hot path: the credit that makes us ask, and whether a message counts for one in it.
@@ -249,6 +263,7 @@ class Consume(PullFeed[M]):
 
     def opened(self, now: float) -> None:
         """Subscribe, and pull if the link is up."""
+        self._dress()
         self._move(ConsumeInput.OPENED)
         self.port.subscribe()
         self._refill(now)
@@ -268,6 +283,7 @@ class Consume(PullFeed[M]):
         self._guard.restart()
         self._budget.whole = False
         self._refill(now)
+        self._beat(now)
 
     def fenced(self, token: int, now: float) -> None:
         """Nothing that was sent before we left can come any more."""
@@ -280,6 +296,7 @@ class Consume(PullFeed[M]):
 
     def ticked(self, now: float) -> None:
         """Silence, pulls that are overdue, and delays that are over."""
+        self._beat(now)
         if self.state not in {ConsumeState.PULLING, ConsumeState.STOPPING}:
             return
         alarm = self.liveness.judge(now)
@@ -323,23 +340,33 @@ class Consume(PullFeed[M]):
                 self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
         if error is None:
             self._abandon()
+        self._let_go(error)
 
     # ------------------------------------------------------------------ what it shows
 
     @property
     def deadline(self) -> float | None:
-        """When silence, a pull's age or a delay calls for action."""
-        if self.ended or not self.port.up or self.state is ConsumeState.DRAINING:
+        """When silence, a pull's age, a delay or a beat calls for action."""
+        if not self.port.up:
             return None
+        beat = self.hands.due
+        if self.ended or self.state is ConsumeState.DRAINING:
+            return beat
         moments = [
-            at for at in (self.liveness.deadline, self._timers.next(), self.ledger.deadline) if at is not None
+            at
+            for at in (self.liveness.deadline, self._timers.next(), self.ledger.deadline, beat)
+            if at is not None
         ]
         return min(moments) if moments else None
 
     @property
     def finished(self) -> bool:
-        """Nothing can come any more; messages at hand can still be taken."""
-        return self.state is ConsumeState.OVER
+        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
+        return self.state is ConsumeState.OVER and not self._held
+
+    def pulls(self, now: float) -> tuple[OpenPull, ...]:
+        """The open pulls as they stand, oldest first."""
+        return tuple(pull.shown(now) for pull in self.ledger.open.values())
 
     @property
     def asked(self) -> int:
@@ -350,17 +377,28 @@ class Consume(PullFeed[M]):
 
     def _refill(self, now: float) -> None:
         """Ask for the difference, if the level is low and asking is allowed now."""
-        if self.state is not ConsumeState.PULLING or not self.port.up:
-            return
-        request = self._budget.request()
+        request = self._wish()
         if request is None:
             return
         if not self._pace.opened(now):
             self._timers.set(ConsumeTimer.RETRY, cast("float", self._pace.not_before))
             return
-        batch, size = request
+        self._ask(self.subject, b"", *request, now)
+
+    def _wish(self) -> tuple[int, int] | None:
+        """Messages and bytes to ask for now, whatever the pace; ``None`` if it is not the time."""
+        if self.state is not ConsumeState.PULLING or not self.port.up:
+            return None
+        request = self._budget.request()
+        if request is None or self.options.stop_after is None:
+            return request
+        batch = self.options.stop_after - self.got - sum(pull.owed for pull in self.ledger.open.values())
+        return (min(batch, request[0]), request[1]) if batch > 0 else None
+
+    def _ask(self, subject: str, verb: bytes, batch: int, size: int, now: float) -> None:
+        """A pull goes out; for one that is an ack too, ``verb`` and ``subject`` are those of the ack."""
         token = self.port.token()
-        self.port.publish(Publish(self.subject, self._template.body(batch, size, self.pin), token))
+        self.port.publish(Publish(subject, verb + self._template.body(batch, size, self.pin), token))
         self._budget.ask(batch, size)
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)
@@ -401,8 +439,23 @@ class Consume(PullFeed[M]):
         if self.ended:
             self._give_back(data)
             return
+        surplus: list[Delivery] = []
+        if self.options.stop_after is not None:
+            room = self.options.stop_after - self.got
+            data, surplus = data[:room], data[room:]
+            self.got += len(data)
         self.backlog.push(data)
         count = len(data)
+        if self.hands.every:
+            self.hands.came(count, now)
+        self._counted(data, count, now)
+        if self.got == self.options.stop_after and not self.ended:
+            self._finish(End.FILLED, left=True)
+        if surplus:
+            self._give_back(surplus)
+
+    def _counted(self, data: list[Delivery], count: int, now: float) -> None:
+        """Messages came that will be handed out: who owed them?"""
         size = 0 if self._by_messages else self._size(data)
         if data[0][SID] != self.port.sid:
             # Of an inbox that was given up: the user's, but nobody's debt.
@@ -544,6 +597,13 @@ class Consume(PullFeed[M]):
 
     # ------------------------------------------------------------------ silence and ends
 
+    def _aged(self, *, once: bool) -> None:
+        """More was asked for than can be taken in time: from now on half, unless what is at hand was asked for before."""
+        super()._aged(once=once)
+        messages = self._budget.messages
+        if messages is not None and self.backlog.count <= messages.limit:
+            messages.narrow(messages.limit // 2)
+
     def _silence(self, alarm: Alarm) -> None:
         if alarm is Alarm.EDGE:
             self.port.notify(PullNotice.HEARTBEAT_MISSED, self._missed())
@@ -567,6 +627,8 @@ class Consume(PullFeed[M]):
         self.ledger.end_all(reason)
         self.liveness.rest()
         self._timers.clear()
+        if not self.acking.keeps:
+            self.hands.clear()
         if left and self.port.up:
             self._fence = self.port.fence()
             self._move(ConsumeInput.LEFT)

@@ -6,9 +6,11 @@ from enum import Enum
 from math import inf, isfinite
 from typing import Final, cast, final
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.acking import UNKNOWN, Acking
+from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
 from jsproto.jetstream.pull import PullTemplate, checked_amount
@@ -16,6 +18,10 @@ from jsproto.jetstream.pull import PullTemplate, checked_amount
 DEFAULT_MESSAGES: Final = 500
 #: ADR-37: heartbeats of a consume lie between these, in seconds.
 _HEARTBEATS: Final = (0.5, 30.0)
+
+
+def _at_most(value: int | None, limit: int | None) -> int | None:
+    return value if value is None or limit is None else min(value, limit)
 
 
 class OnDeleted(Enum):
@@ -29,7 +35,7 @@ class OnDeleted(Enum):
 
 def _template_of(options: ConsumeOptions) -> PullTemplate:
     """The request that options stand for, if they can work."""
-    for name in ("max_messages", "max_bytes", "within_bytes"):
+    for name in ("max_messages", "max_bytes", "within_bytes", "stop_after"):
         checked_amount(name, cast("int | None", getattr(options, name)))
     if options.max_messages is not None and options.max_bytes is not None:
         raise InvalidConfig(
@@ -65,6 +71,7 @@ class ConsumeOptions:
         threshold_messages: ask again when so many are left; half of ``max_messages``.
         threshold_bytes: ask again when so many are left; half of ``max_bytes``.
         within_bytes: advanced: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+        stop_after: end when so many messages have come; no more are ever asked for.
         expires: seconds until the server ends one pull; from 1.
         idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
         heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
@@ -72,6 +79,7 @@ class ConsumeOptions:
         retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
         watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
         group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+        acking: what is known of acknowledgements, and wished.
 
     Raises:
         InvalidConfig: what can't work, before anything is sent.
@@ -82,6 +90,7 @@ class ConsumeOptions:
     threshold_messages: int | None = None
     threshold_bytes: int | None = None
     within_bytes: int | None = None
+    stop_after: int | None = None
     expires: float = 30.0
     idle_heartbeat: float | None = None
     heartbeat_factor: float = DEFAULT_FACTOR
@@ -93,6 +102,7 @@ class ConsumeOptions:
     min_pending: int = 0
     min_ack_pending: int = 0
     priority: int | None = None
+    acking: Acking = UNKNOWN
     template: PullTemplate = field(
         init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
     )
@@ -112,6 +122,34 @@ class ConsumeOptions:
         messages = Credit(self.max_messages or DEFAULT_MESSAGES, self.threshold_messages)
         return messages, None if self.within_bytes is None else Credit(
             self.within_bytes, self.threshold_bytes
+        )
+
+    def within(self, config: ConsumerConfig) -> ConsumeOptions:
+        """These options for a consumer that is known: never more than it could deliver or would allow.
+
+        Messages are bounded by ``max_ack_pending`` and ``max_batch``, bytes by ``max_bytes``, the expiry by
+        ``max_expires``. What is at hand too long for the ack_wait lowers the bound in messages later, see `Consume`.
+        """
+        limits = [
+            each for each in (config.max_ack_pending, config.max_batch) if each is not None and each > 0
+        ]
+        messages, size, expires = self.max_messages, self.max_bytes, self.expires
+        if size is None:
+            messages = min(messages or DEFAULT_MESSAGES, *limits) if limits else messages
+        elif config.max_bytes is not None and config.max_bytes > 0:
+            size = min(size, config.max_bytes)
+        if config.max_expires is not None and config.max_expires.total_seconds() >= 1:
+            expires = min(expires, config.max_expires.total_seconds())
+        heartbeat = self.idle_heartbeat
+        return evolve(
+            self,
+            max_messages=messages,
+            max_bytes=size,
+            threshold_messages=_at_most(self.threshold_messages, messages),
+            threshold_bytes=_at_most(self.threshold_bytes, size if self.within_bytes is None else None),
+            expires=expires,
+            idle_heartbeat=heartbeat if heartbeat is None else min(heartbeat, expires / 2),
+            acking=self.acking.within(config),
         )
 
     def request(self, expires: float) -> PullTemplate:

@@ -30,6 +30,7 @@ from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.pull import (
     BYTES_BATCH,
+    OpenPull,
     Pull,
     PullNotice,
     message_size,
@@ -136,7 +137,9 @@ class Fetch(PullFeed[M]):
     }
 
     def __init__(self, subject: str, options: FetchOptions, message: Make[M] | None = None) -> None:
-        super().__init__(subject, Liveness(options.heartbeat, options.heartbeat_factor), message)
+        super().__init__(
+            subject, Liveness(options.heartbeat, options.heartbeat_factor), options.acking, message
+        )
         self.options = options
         self.state = FetchState.NEW
         self.reason: End | None = None
@@ -153,6 +156,7 @@ class Fetch(PullFeed[M]):
 
     def opened(self, now: float) -> None:
         """Subscribe, and ask if the link is up."""
+        self._dress()
         self._move(FetchInput.OPENED)
         self._opened = now
         self._until = now + self.options.wait
@@ -164,6 +168,7 @@ class Fetch(PullFeed[M]):
         """Ask now, if it was opened without a link."""
         if self.state is FetchState.WAITING:
             self._ask(now)
+        self._beat(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """The pull died with the link; what came so far is the result (B053)."""
@@ -185,6 +190,7 @@ class Fetch(PullFeed[M]):
 
     def ticked(self, now: float) -> None:
         """The fetch's own time, or the server's silence, ends it."""
+        self._beat(now)
         if self.state is FetchState.WAITING and now >= self._until:
             self._finish(
                 End.DISCONNECTED,
@@ -223,22 +229,27 @@ class Fetch(PullFeed[M]):
                 self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
         if error is None:
             self._abandon()
+        self._let_go(error)
 
     # ------------------------------------------------------------------ what it shows
 
     @property
     def deadline(self) -> float | None:
-        """When the fetch's own time or the server's silence would end it."""
+        """When the fetch's own time or the server's silence would end it, or a beat calls for action."""
+        beat = self.hands.due if self.port.up else None
         if self.state is not FetchState.PULLING and self.state is not FetchState.WAITING:
-            return None
-        alarm = self.liveness.deadline
-        until = self._until if alarm is None else min(alarm, self._until)
+            return beat
+        until = min(self._until, *(at for at in (self.liveness.deadline, beat) if at is not None), inf)
         return until if until < inf else None
 
     @property
     def finished(self) -> bool:
-        """Nothing can come any more; messages at hand can still be taken."""
-        return self.state is FetchState.OVER
+        """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
+        return self.state is FetchState.OVER and not self._held
+
+    def pulls(self, now: float) -> tuple[OpenPull, ...]:
+        """The open pull as it stands, if there is one."""
+        return () if self.pull is None or self.pull.end is not None else (self.pull.shown(now),)
 
     # ------------------------------------------------------------------ asking
 
@@ -275,6 +286,8 @@ class Fetch(PullFeed[M]):
             data = data[:room]
         self.backlog.push(data)
         self.got += len(data)
+        if self.hands.every:
+            self.hands.came(len(data), now)
         self.pull.got += len(data)
         if self.options.group:
             self.pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
@@ -334,6 +347,8 @@ class Fetch(PullFeed[M]):
         if self.pull is not None and self.pull.end is None:
             self.pull.finish(reason)
         self.liveness.rest()
+        if not self.acking.keeps:
+            self.hands.clear()
         self.end(None if self.got else cause)
         if left and self.port.up:
             self._fence = self.port.fence()

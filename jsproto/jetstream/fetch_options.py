@@ -13,9 +13,11 @@ from enum import Enum
 from math import inf, isfinite
 from typing import Final, final
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.acking import UNKNOWN, Acking
+from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.liveness import DEFAULT_FACTOR
 from jsproto.jetstream.pull import PullTemplate, checked_amount
 
@@ -68,6 +70,7 @@ class FetchOptions:
         idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
         heartbeat_factor: how many heartbeats of silence are an end.
         group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+        acking: what is known of acknowledgements, and wished.
 
     Raises:
         InvalidConfig: what can't work, before anything is sent.
@@ -85,6 +88,7 @@ class FetchOptions:
     min_ack_pending: int = 0
     priority: int | None = None
     pin: str = ""
+    acking: Acking = UNKNOWN
     template: PullTemplate = field(
         init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
     )
@@ -113,6 +117,10 @@ class FetchOptions:
             return self.idle_heartbeat
         bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
         return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
+
+    def within(self, config: ConsumerConfig) -> FetchOptions:
+        """These options for a consumer that is known: how its messages are acknowledged. What is asked for stays."""
+        return evolve(self, acking=self.acking.within(config))
 
     def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
         """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 from math import isfinite
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
@@ -66,6 +66,8 @@ class PullNotice(Enum):
     GAP = "GAP"
     #: A status that this version does not know (`UnknownStatus`).
     UNKNOWN_STATUS = "UNKNOWN_STATUS"
+    #: Messages wait at hand for so long that the server will deliver them again (their number). Once per spell.
+    AGEING = "AGEING"
     #: Messages came after the end and went back to the server (their number).
     RETURNED = "RETURNED"
 
@@ -122,6 +124,19 @@ class Pull(Stateful):
         """Bytes that can still come for it; 0 once it has ended."""
         return 0 if self.end is not None else max(0, self.max_bytes - self.size)
 
+    def shown(self, now: float) -> OpenPull:
+        """How it stands."""
+        return OpenPull(
+            self.token,
+            self.batch,
+            self.got,
+            self.owed,
+            self.max_bytes,
+            self.owed_bytes,
+            now - self.issued,
+            None if self.until is None else self.until - now,
+        )
+
     def finish(self, end: End) -> None:
         """It ends, once.
 
@@ -136,6 +151,30 @@ class Pull(Stateful):
         bytes_part = f", {self.size} of {self.max_bytes} bytes" if self.max_bytes else ""
         end = "open" if self.end is None else self.end.name
         return f"<Pull {self.token}: {self.got} of {self.batch}{bytes_part}, {end}>"
+
+
+class OpenPull(NamedTuple):
+    """An open pull as it stands, for whoever asks why nothing comes.
+
+    Attributes:
+        token: its reply subject, on which the server says what becomes of it.
+        asked: messages asked for.
+        got: messages that count for it.
+        owed: messages that can still come.
+        max_bytes: bytes asked for, 0 if not bounded.
+        owed_bytes: bytes that can still come, 0 if not bounded.
+        age: seconds since it went out.
+        left: seconds until it is over even if the server says nothing; ``None`` if it waits for ever.
+    """
+
+    token: str
+    asked: int
+    got: int
+    owed: int
+    max_bytes: int
+    owed_bytes: int
+    age: float
+    left: float | None
 
 
 # ------------------------------------------------------------------------------------------------ the request

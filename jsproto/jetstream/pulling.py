@@ -3,18 +3,27 @@
 A frame on the conversation's inbox is a message of the consumer if it has a reply subject, and else a word about a pull.
 Whatever came is in exactly one place (invariant 18): at hand, taken, or given back with a nak, so that the server can
 hand it to somebody at once and not only after ``ack_wait``.
+
+What is taken is in the user's hands. If that matters to the feed (`Acking`), its messages are made by way of `_made`, which
+puts them into `HandedOut` and `AckFloor`; else by the bare factory, and nothing costs anything. A feed that keeps messages in
+progress outlives its end until they are settled: it is not `finished` before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 from jsproto.core.conversation import Conversation
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import JsprotoError, NoResponders
-from jsproto.jetstream.ack import Nak
+from jsproto.errors import JsprotoError, LocalProtocolError, NoResponders
+from jsproto.jetstream.ack import CUMULATIVE, IN_PROGRESS, MUTE, NAK, OPEN, TRANSITIONS, AckFact
+from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.floor import AckFloor
+from jsproto.jetstream.handed import HandedOut
 from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import PullNotice
@@ -29,7 +38,8 @@ M = TypeVar("M")
 #: Makes the user's message of a frame and the conversation that it came through.
 Make: TypeAlias = Callable[[Delivery, "PullFeed[M]"], M]
 
-_NAK: Final = Nak().payload()
+_NAK: Final = NAK.payload()
+_WPI: Final = IN_PROGRESS.payload()
 
 
 class PullFeed(Conversation[M], Generic[M]):
@@ -40,21 +50,47 @@ class PullFeed(Conversation[M], Generic[M]):
         message: makes a user's message; an adapter puts its own in before the conversation is opened.
         strays: frames that were neither messages nor statuses of a pull that is known; they change nothing.
         returned: messages that were given back to the server.
+        acking: what is known of acknowledgements, and wished.
+        hands: messages in the user's hands, if they are kept in progress.
+        floor: what was acked, of a consumer that is known to have ack policy all.
+        prolonged: how often the server was told by itself that a message is being worked on.
     """
 
-    __slots__ = ("backlog", "liveness", "message", "returned", "strays", "subject")
+    __slots__ = (
+        "_make",
+        "acking",
+        "backlog",
+        "floor",
+        "hands",
+        "liveness",
+        "message",
+        "prolonged",
+        "returned",
+        "strays",
+        "subject",
+    )
 
     STATE: ClassVar[Codecs] = {
         **Conversation.STATE,
         "backlog": PART,
+        "floor": PART,
+        "hands": PART,
         "liveness": PART,
+        "prolonged": PLAIN,
         "returned": PLAIN,
         "strays": PLAIN,
     }
 
-    def __init__(self, subject: str, liveness: Liveness, message: Make[M] | None = None) -> None:
+    def __init__(
+        self, subject: str, liveness: Liveness, acking: Acking, message: Make[M] | None = None
+    ) -> None:
         super().__init__()
         self.subject = subject
+        self.acking = acking.checked()
+        self.hands = HandedOut(acking.every)
+        self.floor = AckFloor()
+        self.prolonged = 0
+        self._make: Make[M] | None = None
         self.message: Make[M] = message or cast("Make[M]", JsMessage)
         self.backlog = Backlog()
         self.liveness = liveness
@@ -80,6 +116,15 @@ class PullFeed(Conversation[M], Generic[M]):
             return self.nothing()
         make = self.message
         return [make(frame, self) for frame in frames]
+
+    @property
+    def strict(self) -> bool:
+        """Whether settling a message twice is an error."""
+        return self.acking.strict
+
+    def covered(self, message: JsMessage) -> None:
+        """A message of a consumer with ack policy all was acked."""
+        self.floor.ack(message)
 
     # ------------------------------------------------------------------ facts
 
@@ -117,6 +162,65 @@ class PullFeed(Conversation[M], Generic[M]):
         """A status came."""
         raise NotImplementedError
 
+    # ------------------------------------------------------------------ messages in hand
+
+    def _dress(self) -> None:
+        """Let the factory make messages as the consumer's ack policy and the user's wishes have them; called once it is known."""
+        make = self.message
+        state = self.acking.state
+        if self._make is not None or (state is OPEN and not self.acking.keeps):
+            return
+        self._make = make
+        if state is MUTE and isinstance(make, type) and issubclass(make, JsMessage):
+            self.message = cast("Make[M]", partial(make, state=MUTE))
+        else:
+            self.message = self._made
+
+    def _made(self, frame: Delivery, feed: PullFeed[M]) -> M:
+        message = cast("Make[M]", self._make)(frame, feed)
+        if not isinstance(message, JsMessage):
+            raise LocalProtocolError(
+                f"expected a factory of JsMessage where acknowledgements are looked after, it made {type(message).__name__}"
+            )
+        message.state = self.acking.state
+        if message.state is CUMULATIVE:
+            self.floor.hand(message)
+        if self.acking.keeps:
+            self.hands.hand(message)
+        return message
+
+    def _beat(self, now: float) -> None:
+        """Say that ripe messages are being worked on; or that messages age at hand, if that is not wished."""
+        hands = self.hands
+        while hands.due is not None and now >= hands.due and self.port.up:
+            aged = hands.ageing
+            held, ripe = hands.beat(now, self.backlog.count)
+            if self.acking.keeps:
+                replies = [each.reply for each in held if AckFact.PROGRESSED in TRANSITIONS[each.state]]
+                replies += [frame[REPLY] for frame in islice(self.backlog.frames() if ripe else (), ripe)]
+                for reply in replies:
+                    self.port.publish(Publish(reply, _WPI))
+                self.prolonged += len(replies)
+            elif hands.ageing:
+                self._aged(once=not aged)
+
+    def _aged(self, *, once: bool) -> None:
+        """Messages at hand will be delivered again before they can be taken; ``once`` for each spell of it."""
+        if once:
+            self.port.notify(PullNotice.AGEING, self.hands.ageing)
+
+    @property
+    def _held(self) -> bool:
+        """Whether messages are kept in progress that nobody has settled."""
+        return self.acking.keeps and bool(self.backlog.count or not self.hands.empty)
+
+    def _let_go(self, error: JsprotoError | None) -> None:
+        """The feed is closed: give back what is in hand, if that is wished; after an error nobody can be told."""
+        if error is None and self.port.up and self.acking.nak_held:
+            self._give_back([message.frame for message in self.hands.open if message.told(AckFact.SENT)])
+        if error is not None:
+            self.hands.clear()
+
     # ------------------------------------------------------------------ for subclasses
 
     def _give_back(self, frames: Sequence[Delivery]) -> None:
@@ -127,12 +231,24 @@ class PullFeed(Conversation[M], Generic[M]):
         for frame in frames:
             self.port.publish(Publish(frame[REPLY], _NAK))
         self.returned += len(frames)
-        self.port.notify(PullNotice.RETURNED, len(frames))
+        if frames:
+            self.port.notify(PullNotice.RETURNED, len(frames))
 
     def _abandon(self) -> None:
         """The user takes no more: give back what is at hand. Without a link it stays at hand."""
         if self.port.up and self.backlog.count:
             self._give_back(self.backlog.pop_run())
+
+    # ------------------------------------------------------------------ state
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave. Messages that were in the user's hands are new objects, in ``hands`` and ``floor``."""
+        super().restore(data)
+        held = {message.reply: message for message in self.hands.open}
+        self.floor.adopt(held)
+        for message in (*held.values(), *self.floor.pending):
+            message.feed = self
+        self._dress()
 
     def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
         """A status that is no good end as the error that it is."""

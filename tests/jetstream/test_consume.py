@@ -16,6 +16,7 @@ from jsproto.errors import (
     PermissionViolation,
 )
 from jsproto.jetstream import errors
+from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.consume import (
     TRANSITIONS,
     Consume,
@@ -1161,7 +1162,12 @@ EVENTS = st.lists(
     max_size=12,
 )
 OPTIONS = st.sampled_from(
-    [{"max_messages": 3}, {"max_bytes": 400}, {"max_messages": 5, "within_bytes": 300, "watch_gaps": True}]
+    [
+        {"max_messages": 3},
+        {"max_bytes": 400},
+        {"max_messages": 5, "within_bytes": 300, "watch_gaps": True},
+        {"max_messages": 3, "stop_after": 5, "acking": Acking(policy="all", wait=3.0, in_progress=True)},
+    ]
 )
 
 
@@ -1203,3 +1209,67 @@ def test_a_snapshot_put_back_at_every_step_changes_nothing(events, options):
             rigs[1].consume.asked,
         ]
         assert rigs[0].notices() == rigs[1].notices()
+
+
+# ------------------------------------------------------------------ stop after so many
+
+
+def test_no_more_than_wished_is_ever_asked_for_and_the_end_comes_with_the_last_one():
+    rig = Rig(max_messages=4, stop_after=6)
+
+    assert [each["batch"] for each in rig.pulls()] == [4]
+    rig.data(4)
+    assert rig.take(4) == [1, 2, 3, 4]
+    assert [each["batch"] for each in rig.pulls()] == [2]
+    rig.data(2)
+    assert (rig.consume.ended, rig.consume.reason) == (True, End.FILLED)
+    assert rig.take(2) == [5, 6]
+    assert rig.consume.take(rig.now) is ENDED
+    rig.fence()
+    assert rig.consume.finished
+
+
+def test_what_an_expired_pull_did_not_bring_is_asked_for_again():
+    rig = Rig(max_messages=10, stop_after=6)
+    rig.data(2)
+    rig.pulls()
+    rig.status(408, "Request Timeout", pending(4))
+    rig.run_to(10.0)
+    rig.take(2)
+    rig.tick(20.0)
+
+    assert [pull.owed for pull in rig.consume.pulls(20.0)] == [4]
+
+
+def test_by_bytes_the_wish_bounds_the_batch():
+    rig = Rig(max_bytes=10_000, stop_after=3)
+
+    assert [(each["batch"], each["max_bytes"]) for each in rig.pulls()] == [(3, 10_000)]
+    rig.data(2, size=100)
+    rig.take(2)
+    rig.data(1, size=100)
+    assert rig.consume.reason is End.FILLED
+
+
+def test_what_comes_beyond_the_wish_goes_back():
+    rig = Rig(max_messages=4, stop_after=4)
+    old = rig.port.sid
+    rig.pulls()
+    rig.down()
+    rig.up()
+    rig.data(3, sid=old)
+    rig.data(3)
+    naks = [each.subject for each in rig.said() if isinstance(each, Publish) and each.payload == b"-NAK"]
+
+    assert [int(each.split(".")[5]) for each in naks] == [5, 6]
+    assert rig.take(4) == [1, 2, 3, 4]
+    assert rig.consume.take(rig.now) is ENDED
+
+
+def test_told_to_stop_it_ends_once_though_the_last_message_comes_then():
+    rig = Rig(max_messages=2, stop_after=2)
+    rig.consume.told(Wish.STOP, rig.now)
+    rig.data(2)
+
+    assert (rig.consume.ended, rig.consume.reason) == (True, End.CLOSED)
+    assert rig.take(2) == [1, 2]

@@ -1,0 +1,110 @@
+"""What is known of a consumer's acknowledgements, and what the user wishes about messages in his hands.
+
+Who binds to a consumer without asking the server knows nothing of it; then messages are taken for messages of a consumer
+with ack policy explicit, which is right or harmless. With the consumer's configuration at hand (`Acking.within`) no
+ack is sent to a consumer that wants none, an ack of a consumer with ack policy all counts for all before it, and
+``ack_wait`` is known.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from math import isfinite
+from typing import Final, final
+
+from attrs import evolve, frozen
+
+from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.ack import CUMULATIVE, MUTE, OPEN, AckState
+from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.enums import AckPolicy
+
+#: A beat looks at a message for the first time when it is one to two beats old: at two thirds of ack_wait at the latest.
+_BEATS: Final = 3
+_STATES: Final = {AckPolicy.NONE: MUTE, AckPolicy.ALL: CUMULATIVE}
+
+
+@final
+@frozen(kw_only=True)
+class Acking:
+    """How messages are acknowledged, and what happens to those that are not yet.
+
+    Attributes:
+        policy: the consumer's ack policy, ``None`` if it is not known.
+        wait: the consumer's ``ack_wait`` in seconds, ``None`` if it is not known.
+        in_progress: tell the server by itself that messages are being worked on, as long as they are at hand or in the
+            user's hands: at a third of ``wait``, or each so many seconds, which should be a third of it at most.
+        nak_held: closing a feed gives back what is in the user's hands too; needs ``in_progress``.
+        strict: a second settlement of a message raises `AlreadySettled`; else it is ignored with a notice.
+
+    Raises:
+        InvalidConfig: times that are not above 0 or come too late, or ``nak_held`` without ``in_progress``.
+    """
+
+    policy: AckPolicy | str | None = None
+    wait: float | None = None
+    in_progress: bool | float = False
+    nak_held: bool = False
+    strict: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in (("ack_wait", self.wait), ("auto_in_progress", self.in_progress)):
+            if value is None or isinstance(value, bool):
+                continue
+            if not (isfinite(value) and value > 0):
+                raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+        if self.wait is not None and self.in_progress and 2 * self.every >= self.wait:
+            raise InvalidConfig(
+                f"expected auto_in_progress below half of ack_wait ({self.wait} s), seen {self.in_progress} s"
+            )
+        if self.nak_held and not self.in_progress:
+            raise InvalidConfig(
+                "expected auto_in_progress with nak_held: else nobody knows what is in the user's hands"
+            )
+
+    def within(self, config: ConsumerConfig) -> Acking:
+        """The same for a consumer that is known; what was said here is kept."""
+        policy = self.policy if config.ack_policy is None else config.ack_policy
+        return evolve(self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config))
+
+    def checked(self) -> Acking:
+        """These wishes, if they can be met.
+
+        Raises:
+            InvalidConfig: ``in_progress`` without a time to go by.
+        """
+        if self.in_progress is True and self.wait is None:
+            raise InvalidConfig(
+                "expected a known ack_wait for auto_in_progress: give it, or the seconds, or ask for the consumer's info"
+            )
+        return self
+
+    @property
+    def state(self) -> AckState:
+        """The ack state of a new message."""
+        return OPEN if self.policy is None else _STATES.get(AckPolicy(self.policy), OPEN)
+
+    @property
+    def every(self) -> float:
+        """Seconds between two looks at the messages that are not settled; 0 for none."""
+        if self.state is MUTE:
+            return 0.0
+        if self.in_progress and self.in_progress is not True:
+            return self.in_progress
+        return 0.0 if self.wait is None else self.wait / _BEATS
+
+    @property
+    def keeps(self) -> bool:
+        """Whether messages are kept in progress."""
+        return bool(self.in_progress) and self.state is not MUTE
+
+
+#: Nothing is known and nothing wished.
+UNKNOWN: Final = Acking()
+
+
+def ack_wait_of(config: ConsumerConfig) -> float | None:
+    """Seconds after which the server delivers again; with a backoff the shortest of it."""
+    waits: list[timedelta] = [*config.backoff] or ([] if config.ack_wait is None else [config.ack_wait])
+    seconds = min((each.total_seconds() for each in waits), default=0.0)
+    return seconds if seconds > 0 else None
