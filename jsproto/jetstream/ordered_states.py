@@ -15,6 +15,7 @@ from jsproto.jetstream.status import End, Verdict
 class OrderedState(Enum):
     """The life of an ordered consumer."""
 
+    #: Not opened yet.
     NEW = "NEW"
     #: No incarnation: the link is down, or the next attempt has its time.
     WAITING = "WAITING"
@@ -24,12 +25,14 @@ class OrderedState(Enum):
     READING = "READING"
     #: Over for the user; what is left on the server is being deleted.
     CLOSING = "CLOSING"
+    #: Nothing is left, neither here nor on the server.
     OVER = "OVER"
 
 
 class OrderedInput(Enum):
     """What moves an ordered consumer."""
 
+    #: The port is there.
     OPENED = "OPENED"
     #: A creation was sent.
     ASKED = "ASKED"
