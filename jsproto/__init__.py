@@ -40,6 +40,8 @@ from jsproto.errors import (
     TlsUnavailable,
 )
 from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, InvalidAckSubject, Nak, Next, Term
+from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
 from jsproto.jetstream.api.codes import ErrorCode
@@ -109,6 +111,7 @@ from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Stream
 from jsproto.jetstream.errors import (
+    AlreadySettled,
     ApiLevelRefused,
     BadRequest,
     ConsumerDeleted,
@@ -128,6 +131,7 @@ from jsproto.jetstream.errors import (
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.message import JsMessage, confirmed, settlement
+from jsproto.jetstream.pull import OpenPull, PullNotice
 from jsproto.jetstream.window import Outcome, PublishResult, PublishWindow
 from jsproto.signals import ENDED, NEED_DATA, Signal
 from jsproto.wire.commands import Publish
@@ -143,10 +147,13 @@ __all__ = [
     "AccountLimits",
     "AccountTier",
     "Ack",
+    "AckNext",
     "AckPolicy",
     "AckState",
     "AckSubject",
+    "Acking",
     "AlreadyExists",
+    "AlreadySettled",
     "ApiError",
     "ApiLevelRefused",
     "ApiLevelTooLow",
@@ -222,6 +229,7 @@ __all__ = [
     "NotFound",
     "NothingFound",
     "OnDeleted",
+    "OpenPull",
     "Options",
     "OutboundFull",
     "Outcome",
@@ -241,6 +249,7 @@ __all__ = [
     "PublishDropped",
     "PublishResult",
     "PublishWindow",
+    "PullNotice",
     "Refused",
     "RemoteProtocolError",
     "ReplayPolicy",

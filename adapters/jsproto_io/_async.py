@@ -342,6 +342,18 @@ class Feed(Generic[T_co]):
             else:
                 yield items
 
+    async def put(self, item: object) -> None:
+        """Hand something to a feed that takes it: to `AckNext` a message that is done.
+
+        Raises:
+            LocalProtocolError: the feed takes no such item, or has ended; nothing was sent.
+        """
+        client = self._client
+        while not client._driver.put(self.feed, item, client._now()):
+            await client._putting(self._seat)
+        if not client._kicked:
+            client._kick()
+
     async def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
         self._tell(Wish.DRAIN)

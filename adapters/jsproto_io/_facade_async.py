@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Literal, Unpack, final
 
 from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.puback import PubAck
@@ -691,6 +692,7 @@ class AsyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
+        acking: Acking = UNKNOWN,
     ) -> AsyncFeed[AsyncMessage]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
@@ -706,6 +708,7 @@ class AsyncConsumer:
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
 
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
@@ -726,6 +729,7 @@ class AsyncConsumer:
             min_ack_pending=min_ack_pending,
             priority=priority,
             pin=pin,
+            acking=acking,
         )
         return self._nc.stream(described)
 
@@ -734,12 +738,14 @@ class AsyncConsumer:
         *,
         timeout: float = 5.0,
         mode: FetchMode = FetchMode.WAIT,
+        acking: Acking = UNKNOWN,
     ) -> AsyncMessage:
         """One message.
 
         Args:
             timeout: seconds to wait for it.
             mode: whether to wait for a message that is not there yet.
+            acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
 
         Raises:
             RequestTimeout: there was none in time.
@@ -750,6 +756,7 @@ class AsyncConsumer:
         described = self._pure.next(
             timeout=timeout,
             mode=mode,
+            acking=acking,
         )
         return await self._nc.run(described)
 
@@ -761,6 +768,7 @@ class AsyncConsumer:
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         within_bytes: int | None = None,
+        stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
         on_deleted: OnDeleted = OnDeleted.END,
@@ -769,10 +777,12 @@ class AsyncConsumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
+        acking: Acking = UNKNOWN,
     ) -> AsyncFeed[AsyncMessage]:
         """An endless feed of its messages, which asks for more as they are taken.
 
-        A lost link does not end it: it goes on with the next one.
+        A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
+        more is asked for than the consumer could deliver or would allow.
 
         Args:
             max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
@@ -780,6 +790,7 @@ class AsyncConsumer:
             threshold_messages: ask again when so many are left; half of ``max_messages``.
             threshold_bytes: ask again when so many are left; half of ``max_bytes``.
             within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             on_deleted: what to do when the consumer is deleted.
@@ -788,6 +799,7 @@ class AsyncConsumer:
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
 
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
@@ -800,6 +812,7 @@ class AsyncConsumer:
             threshold_messages=threshold_messages,
             threshold_bytes=threshold_bytes,
             within_bytes=within_bytes,
+            stop_after=stop_after,
             expires=expires,
             idle_heartbeat=idle_heartbeat,
             on_deleted=on_deleted,
@@ -808,6 +821,53 @@ class AsyncConsumer:
             min_pending=min_pending,
             min_ack_pending=min_ack_pending,
             priority=priority,
+            acking=acking,
+        )
+        return self._nc.stream(described)
+
+    def ack_next(
+        self,
+        *,
+        stop_after: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        on_deleted: OnDeleted = OnDeleted.END,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        acking: Acking = UNKNOWN,
+    ) -> AsyncFeed[AsyncMessage]:
+        """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
+
+        For long jobs: nothing waits here while one is worked on.
+
+        Args:
+            stop_after: end when so many messages have come.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            on_deleted: what to do when the consumer is deleted.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            acking: how the message in hand is treated, and what else is known of acknowledgements.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            ConsumerDeleted: it was deleted.
+            StatusError: the server refuses for good.
+        """
+        described = self._pure.ack_next(
+            stop_after=stop_after,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            acking=acking,
         )
         return self._nc.stream(described)
 

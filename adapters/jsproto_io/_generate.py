@@ -34,6 +34,7 @@ _WANTS: Final = {
     "NextMessage": ("run", "{colour}Message"),
     "Fetch": ("stream", "{colour}Feed[{colour}Message]"),
     "Consume": ("stream", "{colour}Feed[{colour}Message]"),
+    "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
     "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
 }
 

@@ -435,6 +435,18 @@ class Feed(Generic[T_co]):
                 return
             yield items
 
+    def put(self, item: object) -> None:
+        """Hand something to a feed that takes it: to `AckNext` a message that is done.
+
+        Raises:
+            LocalProtocolError: the feed takes no such item, or has ended; nothing was sent.
+        """
+        client = self._client
+        with client._alone:
+            while not client._driver.put(self.feed, item, monotonic()):
+                client._putting(self._seat)
+            client._flush(monotonic())
+
     def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
         self._tell(Wish.DRAIN)

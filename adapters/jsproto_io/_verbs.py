@@ -35,6 +35,10 @@ class AsyncFeed(Protocol[T_co]):
         """Everything at hand in one list, again and again: fewer steps for each item."""
         ...
 
+    async def put(self, item: object) -> None:
+        """Hand something to a feed that takes it: to `AckNext` a message that is done."""
+        ...
+
     async def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
         ...
@@ -107,6 +111,10 @@ class SyncFeed(Protocol[T_co]):
 
     def batches(self) -> Iterator[Sequence[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
+        ...
+
+    def put(self, item: object) -> None:
+        """Hand something to a feed that takes it: to `AckNext` a message that is done."""
         ...
 
     def drain(self) -> None:

@@ -1,1 +1,1 @@
-
+"""JetStream: parts, conversations, and the one facade of descriptions."""

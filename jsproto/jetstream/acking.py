@@ -12,7 +12,7 @@ from datetime import timedelta
 from math import isfinite
 from typing import Final, final
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, field, frozen
 
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.ack import CUMULATIVE, MUTE, OPEN, AckState
@@ -24,8 +24,38 @@ _BEATS: Final = 3
 _STATES: Final = {AckPolicy.NONE: MUTE, AckPolicy.ALL: CUMULATIVE}
 
 
+def _state_of(acking: Acking) -> AckState:
+    """How a message begins, of wishes that can be met."""
+    for name, value in (("wait", acking.wait), ("in_progress", acking.in_progress)):
+        if value is None or isinstance(value, bool):
+            continue
+        if not (isfinite(value) and value > 0):
+            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+    if acking.nak_held and not acking.in_progress:
+        raise InvalidConfig(
+            "expected in_progress with nak_held: else nobody knows what is in the user's hands"
+        )
+    return OPEN if acking.policy is None else _STATES.get(AckPolicy(acking.policy), OPEN)
+
+
+def _every_of(acking: Acking) -> float:
+    if acking.state is MUTE:
+        return 0.0
+    if not acking.in_progress or acking.in_progress is True:
+        return 0.0 if acking.wait is None else acking.wait / _BEATS
+    if acking.wait is not None and 2 * acking.in_progress >= acking.wait:
+        raise InvalidConfig(
+            f"expected in_progress below half of ack_wait ({acking.wait} s), seen {acking.in_progress} s"
+        )
+    return acking.in_progress
+
+
+def _keeps_of(acking: Acking) -> bool:
+    return bool(acking.in_progress) and acking.state is not MUTE
+
+
 @final
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)
 class Acking:
     """How messages are acknowledged, and what happens to those that are not yet.
 
@@ -36,6 +66,9 @@ class Acking:
             user's hands: at a third of ``wait``, or each so many seconds, which should be a third of it at most.
         nak_held: closing a feed gives back what is in the user's hands too; needs ``in_progress``.
         strict: a second settlement of a message raises `AlreadySettled`; else it is ignored with a notice.
+        state: the ack state of a new message.
+        every: seconds between two looks at the messages that are not settled; 0 for none.
+        keeps: whether messages are kept in progress.
 
     Raises:
         InvalidConfig: times that are not above 0 or come too late, or ``nak_held`` without ``in_progress``.
@@ -47,25 +80,9 @@ class Acking:
     nak_held: bool = False
     strict: bool = False
 
-    def __attrs_post_init__(self) -> None:
-        for name, value in (("ack_wait", self.wait), ("auto_in_progress", self.in_progress)):
-            if value is None or isinstance(value, bool):
-                continue
-            if not (isfinite(value) and value > 0):
-                raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
-        if self.wait is not None and self.in_progress and 2 * self.every >= self.wait:
-            raise InvalidConfig(
-                f"expected auto_in_progress below half of ack_wait ({self.wait} s), seen {self.in_progress} s"
-            )
-        if self.nak_held and not self.in_progress:
-            raise InvalidConfig(
-                "expected auto_in_progress with nak_held: else nobody knows what is in the user's hands"
-            )
-
-    def within(self, config: ConsumerConfig) -> Acking:
-        """The same for a consumer that is known; what was said here is kept."""
-        policy = self.policy if config.ack_policy is None else config.ack_policy
-        return evolve(self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config))
+    state: AckState = field(init=False, repr=False, eq=False, default=Factory(_state_of, takes_self=True))
+    every: float = field(init=False, repr=False, eq=False, default=Factory(_every_of, takes_self=True))
+    keeps: bool = field(init=False, repr=False, eq=False, default=Factory(_keeps_of, takes_self=True))
 
     def checked(self) -> Acking:
         """These wishes, if they can be met.
@@ -75,28 +92,14 @@ class Acking:
         """
         if self.in_progress is True and self.wait is None:
             raise InvalidConfig(
-                "expected a known ack_wait for auto_in_progress: give it, or the seconds, or ask for the consumer's info"
+                "expected a known ack_wait for in_progress: give it, or the seconds, or ask for the consumer's info"
             )
         return self
 
-    @property
-    def state(self) -> AckState:
-        """The ack state of a new message."""
-        return OPEN if self.policy is None else _STATES.get(AckPolicy(self.policy), OPEN)
-
-    @property
-    def every(self) -> float:
-        """Seconds between two looks at the messages that are not settled; 0 for none."""
-        if self.state is MUTE:
-            return 0.0
-        if self.in_progress and self.in_progress is not True:
-            return self.in_progress
-        return 0.0 if self.wait is None else self.wait / _BEATS
-
-    @property
-    def keeps(self) -> bool:
-        """Whether messages are kept in progress."""
-        return bool(self.in_progress) and self.state is not MUTE
+    def within(self, config: ConsumerConfig) -> Acking:
+        """The same for a consumer that is known; what was said here is kept."""
+        policy = self.policy if config.ack_policy is None else config.ack_policy
+        return evolve(self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config))
 
 
 #: Nothing is known and nothing wished.

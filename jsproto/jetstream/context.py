@@ -26,6 +26,8 @@ from attrs import NOTHING, field, fields, frozen
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.errors import InvalidConfig, RequestTimeout, shorten
 from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api import procedures
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
@@ -594,10 +596,13 @@ class Consumer:
     name: str
     cached: ConsumerInfo | None = field(default=None, eq=False, repr=False)
     _next: str = field(init=False, eq=False, repr=False)
+    _acking: Acking = field(init=False, eq=False, repr=False, default=UNKNOWN)
 
     def __attrs_post_init__(self) -> None:
         api = self.stream.js.api
         object.__setattr__(self, "_next", api.consumer_msg_next(self.stream.name, self.name))
+        if self.cached is not None:
+            object.__setattr__(self, "_acking", UNKNOWN.within(self.cached.config))
 
     def info(self, *, timeout: float | None = None) -> Procedure[ConsumerInfo]:
         """Configuration and progress.
@@ -660,6 +665,7 @@ class Consumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
+        acking: Acking = UNKNOWN,
     ) -> Fetch[JsMessage]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
@@ -675,6 +681,7 @@ class Consumer:
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
             pin: the pin id of the last message of a pinned consumer.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
 
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
@@ -697,15 +704,19 @@ class Consumer:
                 min_ack_pending=min_ack_pending,
                 priority=priority,
                 pin=pin,
+                acking=self._known(acking),
             ),
         )
 
-    def next(self, *, timeout: float = 5.0, mode: FetchMode = FetchMode.WAIT) -> NextMessage:
+    def next(
+        self, *, timeout: float = 5.0, mode: FetchMode = FetchMode.WAIT, acking: Acking = UNKNOWN
+    ) -> NextMessage:
         """One message.
 
         Args:
             timeout: seconds to wait for it.
             mode: whether to wait for a message that is not there yet.
+            acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
 
         Raises:
             RequestTimeout: there was none in time.
@@ -713,7 +724,7 @@ class Consumer:
             NoResponders: nobody serves the consumer.
             Disconnected: the link was lost before it came.
         """
-        return NextMessage(self._next, _next_options(timeout, mode))
+        return NextMessage(self._next, _next_options(timeout, mode, self._known(acking)))
 
     def consume(
         self,
@@ -723,6 +734,7 @@ class Consumer:
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         within_bytes: int | None = None,
+        stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
         on_deleted: OnDeleted = OnDeleted.END,
@@ -731,10 +743,12 @@ class Consumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
+        acking: Acking = UNKNOWN,
     ) -> Consume[JsMessage]:
         """An endless feed of its messages, which asks for more as they are taken.
 
-        A lost link does not end it: it goes on with the next one.
+        A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
+        more is asked for than the consumer could deliver or would allow.
 
         Args:
             max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
@@ -742,6 +756,7 @@ class Consumer:
             threshold_messages: ask again when so many are left; half of ``max_messages``.
             threshold_bytes: ask again when so many are left; half of ``max_bytes``.
             within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             on_deleted: what to do when the consumer is deleted.
@@ -750,30 +765,88 @@ class Consumer:
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
             priority: 0 (first) to 9.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
 
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
             StatusError: the server refuses for good.
         """
-        return Consume(
-            self.next_subject,
-            ConsumeOptions(
-                max_messages=max_messages,
-                max_bytes=max_bytes,
-                threshold_messages=threshold_messages,
-                threshold_bytes=threshold_bytes,
-                within_bytes=within_bytes,
-                expires=expires,
-                idle_heartbeat=idle_heartbeat,
-                on_deleted=on_deleted,
-                watch_gaps=watch_gaps,
-                group=group,
-                min_pending=min_pending,
-                min_ack_pending=min_ack_pending,
-                priority=priority,
-            ),
+        options = ConsumeOptions(
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            threshold_messages=threshold_messages,
+            threshold_bytes=threshold_bytes,
+            within_bytes=within_bytes,
+            stop_after=stop_after,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            watch_gaps=watch_gaps,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            acking=acking,
         )
+        return Consume(
+            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+        )
+
+    def ack_next(
+        self,
+        *,
+        stop_after: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        on_deleted: OnDeleted = OnDeleted.END,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        acking: Acking = UNKNOWN,
+    ) -> AckNext[JsMessage]:
+        """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
+
+        For long jobs: nothing waits here while one is worked on.
+
+        Args:
+            stop_after: end when so many messages have come.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            on_deleted: what to do when the consumer is deleted.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            acking: how the message in hand is treated, and what else is known of acknowledgements.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            ConsumerDeleted: it was deleted.
+            StatusError: the server refuses for good.
+        """
+        options = ConsumeOptions(
+            max_messages=1,
+            stop_after=stop_after,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            acking=acking,
+        )
+        return AckNext(
+            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+        )
+
+    def _known(self, acking: Acking) -> Acking:
+        """What is wished, and known of the consumer."""
+        if acking is UNKNOWN:
+            return self._acking
+        return acking if self.cached is None else acking.within(self.cached.config)
 
     @property
     def next_subject(self) -> str:
@@ -798,9 +871,9 @@ class NextMessage(Next[JsMessage]):
 
 
 @lru_cache(maxsize=64, typed=True)
-def _next_options(timeout: float, mode: FetchMode) -> FetchOptions:
+def _next_options(timeout: float, mode: FetchMode, acking: Acking) -> FetchOptions:
     """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
-    return FetchOptions(max_messages=1, timeout=timeout, mode=mode)
+    return FetchOptions(max_messages=1, timeout=timeout, mode=mode, acking=acking)
 
 
 def _configured(kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]) -> DocumentT:

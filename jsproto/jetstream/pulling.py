@@ -38,6 +38,10 @@ M = TypeVar("M")
 #: Makes the user's message of a frame and the conversation that it came through.
 Make: TypeAlias = Callable[[Delivery, "PullFeed[M]"], M]
 
+#: What a feed has that looks after nothing: they are never changed, so one serves all.
+_NO_HANDS: Final = HandedOut()
+_NO_FLOOR: Final = AckFloor()
+
 _NAK: Final = NAK.payload()
 _WPI: Final = IN_PROGRESS.payload()
 
@@ -87,8 +91,8 @@ class PullFeed(Conversation[M], Generic[M]):
         super().__init__()
         self.subject = subject
         self.acking = acking.checked()
-        self.hands = HandedOut(acking.every)
-        self.floor = AckFloor()
+        self.hands = HandedOut(acking.every) if acking.every else _NO_HANDS
+        self.floor = AckFloor() if acking.state is CUMULATIVE else _NO_FLOOR
         self.prolonged = 0
         self._make: Make[M] | None = None
         self.message: Make[M] = message or cast("Make[M]", JsMessage)

@@ -11,6 +11,7 @@ import pytest
 
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure
+from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.consume import Consume
@@ -106,6 +107,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Consumer, "delete", (), {}, "run", Procedure
     yield Consumer, "fetch", (10,), {}, "stream", Fetch
     yield Consumer, "consume", (), {"max_messages": 10}, "stream", Consume
+    yield Consumer, "ack_next", (), {"expires": 2.0}, "stream", AckNext
     yield Consumer, "next", (), {"timeout": 1.0}, "run", NextMessage
 
 

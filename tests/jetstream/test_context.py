@@ -15,7 +15,8 @@ from jsproto.core.procedure import Procedure
 from jsproto.errors import InvalidConfig, InvalidSubject, RequestTimeout
 from jsproto.jetstream import settings
 from jsproto.jetstream.ack import AckState, Term
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import AckPolicy
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.consume import Consume
@@ -25,6 +26,7 @@ from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.window import PublishWindow
 from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Publish
 
 STREAM_INFO = {"config": {"name": "S", "subjects": ["s.>"]}, "created": "2026-01-01T00:00:00Z", "state": {}}
 CONSUMER_INFO = {
@@ -198,7 +200,10 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
 
 @pytest.mark.parametrize(
     ("given", "match"),
-    [({}, "with name, it was not given"), ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]")],
+    [
+        ({}, "with name, it was not given"),
+        ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]"),
+    ],
 )
 def test_settings_that_cannot_work_are_refused_at_once(js, given, match):
     with pytest.raises(InvalidConfig, match=match):
@@ -380,3 +385,62 @@ def test_a_description_is_made_anew_by_every_call(js):
     assert first is not second
     assert isinstance(first, Procedure)
     assert copy.copy(js) == js
+
+
+# ---------------------------------------------------------------------------------------------- a consumer that is known
+
+
+@pytest.fixture
+def known(stream):
+    """A handle that knows the consumer's configuration."""
+
+    def make(**config):
+        info = ConsumerInfo(stream_name="S", name="C", config=ConsumerConfig(**config))
+        return Consumer(stream=stream, name="C", cached=info)
+
+    return make
+
+
+def taken(feed):
+    opened(feed).delivered([DELIVERY], 0.0)
+    return feed.take(0.0)
+
+
+def test_never_more_is_asked_for_than_a_known_consumer_could_deliver(known, consumer):
+    few = known(max_ack_pending=20)
+
+    assert asked(opened(few.consume()))[1]["batch"] == 20
+    assert asked(opened(consumer.consume()))[1]["batch"] == 500
+
+
+def test_messages_of_a_known_consumer_begin_as_its_ack_policy_has_it(known):
+    silent = known(ack_policy="none")
+
+    for feed in (silent.next(), silent.fetch(1), silent.consume(), silent.ack_next()):
+        assert taken(feed).state is AckState.MUTE
+
+
+def test_wishes_and_what_is_known_come_together(known, consumer):
+    feed = known(ack_policy="explicit", ack_wait=timedelta(seconds=30)).fetch(
+        1, acking=Acking(in_progress=True)
+    )
+
+    assert (feed.acking.every, feed.acking.keeps) == (10.0, True)
+    with pytest.raises(InvalidConfig, match="ack_wait"):
+        consumer.next(acking=Acking(in_progress=True))
+    assert consumer.next(acking=Acking(in_progress=2.0)).acking.every == 2.0
+
+
+def test_ack_next_asks_for_one_message(consumer):
+    feed = opened(consumer.ack_next(stop_after=3))
+
+    assert asked(feed)[1]["batch"] == 1
+    assert feed.options.stop_after == 3
+
+
+def test_a_handle_binds_without_asking_anybody(consumer):
+    feed = opened(consumer.consume())
+
+    assert [each.subject for each in feed.port.commands if isinstance(each, Publish)] == [
+        "$JS.API.CONSUMER.MSG.NEXT.S.C"
+    ]
