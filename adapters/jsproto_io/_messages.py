@@ -18,6 +18,7 @@ from jsproto.core.procedure import Procedure
 from jsproto.errors import OutboundFull
 from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
 from jsproto.jetstream.message import Acked, JsMessage, Settlement, confirmed
+from jsproto.wire.frames import Info
 
 T = TypeVar("T")
 
@@ -27,8 +28,17 @@ _TERM: Final = Term()
 _IN_PROGRESS: Final = InProgress()
 
 
+def _term(reason: str, info: Info) -> Term:
+    return Term(reason).known_to(info.version) if reason else _TERM
+
+
 class AsyncSettler(Protocol):
     """The client of a message: what it needs to settle it."""
+
+    @property
+    def info(self) -> Info:
+        """The newest INFO of the server."""
+        ...
 
     def settle_now(self, once: Once) -> bool:
         """Write it, or raise `OutboundFull`."""
@@ -45,6 +55,11 @@ class AsyncSettler(Protocol):
 
 class SyncSettler(Protocol):
     """The client of a message: what it needs to settle it."""
+
+    @property
+    def info(self) -> Info:
+        """The newest INFO of the server."""
+        ...
 
     def settle(self, once: Once) -> bool:
         """Write it, as soon as there is room."""
@@ -101,8 +116,9 @@ class AsyncMessage(JsMessage):
         return await self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
 
     async def term(self, reason: str = "") -> bool:
-        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10)."""
-        return await self.feed.context.client.settle(Settlement(self, Term(reason) if reason else _TERM))
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
+        client = self.feed.context.client
+        return await client.settle(Settlement(self, _term(reason, client.info)))
 
     async def in_progress(self) -> bool:
         """The message is being worked on: its ``ack_wait`` starts anew."""
@@ -144,8 +160,9 @@ class SyncMessage(JsMessage):
         return self.feed.context.client.settle(Settlement(self, _NAK if delay is None else Nak(delay)))
 
     def term(self, reason: str = "") -> bool:
-        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10)."""
-        return self.feed.context.client.settle(Settlement(self, Term(reason) if reason else _TERM))
+        """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
+        client = self.feed.context.client
+        return client.settle(Settlement(self, _term(reason, client.info)))
 
     def in_progress(self) -> bool:
         """The message is being worked on: its ``ack_wait`` starts anew."""

@@ -13,6 +13,7 @@ message is the message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -153,6 +154,9 @@ class InProgress:
         return b"+WPI"
 
 
+_VERSION: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\b").match
+
+
 def _reason(given: str) -> str:
     if not isinstance(given, str):
         raise InvalidConfig(f"expected text as the reason of a term, seen {type(given).__name__}")
@@ -168,10 +172,15 @@ def _reason(given: str) -> str:
 class Term:
     """The message shall never be delivered again. The reason shows up in the server's advisory.
 
-    A server before 2.10 knows only the term without a reason and ignores any other (seen on 2.9.10).
+    A server before 2.10 knows only the term without a reason and ignores any other (seen on 2.9.10); see `known_to`.
     """
 
     reason: str = field(default="", converter=_reason)
+
+    def known_to(self, version: str) -> Term:
+        """The same for a server of this version: without the reason where it would not be understood."""
+        found = _VERSION(version)
+        return Term() if found is not None and (int(found[1]), int(found[2])) < (2, 10) else self
 
     def payload(self) -> bytes:
         """The body."""

@@ -265,3 +265,13 @@ def test_invariant_44_progress_then_at_most_one_terminal_ack_then_nothing(facts)
         state = following
 
     assert (state is AckState.OPEN) == (not terminal_out)
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "v2.9.25", "2.8.0", "1.4.1"])
+def test_a_reason_is_left_out_for_a_server_that_would_not_understand_it(version):
+    assert Term("bad").known_to(version).payload() == b"+TERM"
+
+
+@pytest.mark.parametrize("version", ["2.10.0", "2.10.26", "2.15.0-dev", "3.0.0", "", "unknown", "2"])
+def test_a_reason_is_said_to_any_other_server(version):
+    assert Term("bad").known_to(version).payload() == b"+TERM bad"
