@@ -141,7 +141,9 @@ def test_taking_and_putting_do_not_disturb_each_other(driver, conversation):
     assert driver.take(conversation, 0.0) == "item"
 
 
-@pytest.mark.parametrize("use", [lambda d, c: d.take(c, 0.0), lambda d, c: d.put(c, 1, 0.0), lambda d, c: d.ending(c)])
+@pytest.mark.parametrize(
+    "use", [lambda d, c: d.take(c, 0.0), lambda d, c: d.put(c, 1, 0.0), lambda d, c: d.ending(c)]
+)
 def test_a_conversation_that_was_never_opened_is_refused(driver, connection, use):
     with pytest.raises(ConversationClosed, match="opened before it is used"):
         use(driver, Conversation())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, final, overload
 
@@ -182,6 +182,18 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ life
 
+    @abstractmethod
+    async def __aenter__(self) -> Self:
+        """Connect."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __await__(self) -> Generator[object, None, Self]:
+        return self.__aenter__().__await__()
+
     def events(self) -> Events:
         """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""
         return Events(self, self._driver.listen())
@@ -316,15 +328,14 @@ class Feed(Generic[T_co]):
         return self
 
     async def __anext__(self) -> T_co:
-        client = self._client
-        if self._seat.taker is not None:
+        seat = self._seat
+        if seat.taker is not None:
             raise busy("take", self.feed)
+        client = self._client
         if not client._kicked:
             client._kick()  # the pump comes after this step: it sees what taking does
-        item = self._take(self.feed, client._now())
-        while item is NEED_DATA:
-            await client._taking(self._seat)
-            item = self._take(self.feed, client._now())
+        while (item := self._take(self.feed, client._now())) is NEED_DATA:
+            await client._taking(seat)
         if item is ENDED:
             raise StopAsyncIteration
         return item

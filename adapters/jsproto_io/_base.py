@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from jsproto.core.connection import Connection, Stats
+from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate, Dial, Upgrade
+from jsproto.core.exchange import Stats
 from jsproto.core.options import Options
 from jsproto.core.servers import Server
 from jsproto.driver import Driver, Order, Seat

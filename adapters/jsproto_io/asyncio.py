@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine, Generator
-from types import TracebackType
+from collections.abc import Coroutine
+from time import monotonic
 from typing import Self, Unpack, cast, final
 
 from jsproto.core.auth import Auth
@@ -59,7 +59,7 @@ def connect(
         InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
             `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
     """
-    return Client(servers, credentials, **options)
+    return Client(servers, credentials, options)
 
 
 @final
@@ -69,10 +69,7 @@ class Client(AsyncClient):
     __slots__ = ("_armed", "_closing", "_credentials", "_link", "_links", "_loop", "_tasks", "_timer")
 
     def __init__(
-        self,
-        servers: Servers,
-        credentials: AsyncCredentials | None = None,
-        **options: Unpack[ConnectOptions],
+        self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
     ) -> None:
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: AsyncCredentials = credentials or nobody
@@ -89,8 +86,9 @@ class Client(AsyncClient):
 
     async def __aenter__(self) -> Self:
         loop = self._loop = asyncio.get_running_loop()
-        self._now = loop.time
-        self._begin(loop.time())
+        # The loops of the standard library read this clock, through one more call for each message.
+        self._now = monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+        self._begin(self._now())
         self._pump()
         try:
             while not self._driver.linked():
@@ -99,14 +97,6 @@ class Client(AsyncClient):
             await self.close()
             raise
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __await__(self) -> Generator[object, None, Self]:
-        return self.__aenter__().__await__()
 
     async def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""

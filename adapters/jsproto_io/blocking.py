@@ -67,7 +67,7 @@ def connect(
         InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
             `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
     """
-    return Client(servers, credentials, linger, **options)
+    return Client(servers, credentials, linger, options)
 
 
 @final
@@ -77,11 +77,7 @@ class Client(SyncClient):
     __slots__ = ("_credentials", "_deadline", "_flushed", "_linger", "_looked", "_plug")
 
     def __init__(
-        self,
-        servers: Servers,
-        credentials: Credentials | None = None,
-        linger: float = 0.0,
-        **options: Unpack[ConnectOptions],
+        self, servers: Servers, credentials: Credentials | None, linger: float, options: ConnectOptions
     ) -> None:
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: Credentials = credentials or nobody

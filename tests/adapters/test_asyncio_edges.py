@@ -170,7 +170,7 @@ def test_a_stream_that_opens_when_nobody_wants_it_any_more_is_aborted():
             self.aborted = True
 
     async def story():
-        client = Client("nats://127.0.0.1:1")
+        client = Client("nats://127.0.0.1:1", None, {})
         client._loop = asyncio.get_running_loop()
         link = _Link(client)
         link.hang_up()

@@ -194,7 +194,7 @@ def test_bad_input_is_one_typed_error_that_says_what_was_asked(nats_server, name
 # ---------------------------------------------------------------------------------------------- core NATS
 
 
-def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_server, name):
+def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_server, name, eventually):
     ready = threading.Semaphore(0)
     served = []
 
@@ -214,11 +214,13 @@ def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_
         assert ready.acquire(timeout=10.0)
     with connect(nats_server.url) as nc:
         answers = [nc.request(name, b"x%d" % at) for at in range(20)]
-        for _ in threads:
+
+        def stopped():
             nc.publish(name, b"stop")
             nc.flush()
-        for thread in threads:
-            thread.join(10.0)
+            return not any(thread.is_alive() for thread in threads)
+
+        eventually(stopped)
 
         assert [answer.payload for answer in answers] == [b"X%d" % at for at in range(20)]
         assert [answer.headers["Who"] for answer in answers] == served
