@@ -6,12 +6,16 @@ came behind it waits behind it. The feed asks `marks` when its queue is empty, l
 answer, and goes on with what was behind. A marker that finds the queue empty is passed at once.
 
 If a question or its answer is lost the server stops and says so in its heartbeats (``Nats-Consumer-Stalled``, with the subject
-of the answer that it misses). The same subject may therefore be met several times, and it is answered once:
+of the answer that it misses). The same subject may therefore be met several times, and it is answered once. An answer is only
+given again on proof that the first was lost, and a clock is no proof: a heartbeat may have waited for us in the socket, and our
+answer for its way out. What proves it is order. The first heartbeat that misses an answer we gave is a *doubt*, and the feed
+sends a fence behind the answer; when the fence is answered the server has read ours, so a heartbeat that comes then and still
+misses it is the proof.
 
-    it waits already            nothing new
-    it was answered just now    the question and the heartbeat crossed the answer: nothing
-    it was answered earlier     at least one heartbeat ago, so the answer was lost on its way: it is due again
-    it is new                   due
+    met while it waits                        nothing
+    met, not the one that was answered last   a marker
+    met, answered                             a doubt, once: `Met.DOUBTED`, send a fence
+    met, answered, and the fence came back    a marker again
 
 Subjects are opaque: they are compared, never read. Which subject is trusted to be a question is the feed's business.
 """
@@ -19,10 +23,22 @@ Subjects are opaque: they are compared, never read. Which subject is trusted to 
 from __future__ import annotations
 
 from collections import deque
+from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
 from jsproto.wire.frames import Delivery
+
+
+class Met(Enum):
+    """What it means to meet a subject."""
+
+    #: It waits for its turn among the messages.
+    MARKED = "MARKED"
+    #: It was answered: find out with a fence whether the answer has arrived, then call `assured`.
+    DOUBTED = "DOUBTED"
+    #: It is known.
+    KNOWN = "KNOWN"
 
 
 class Passed(NamedTuple):
@@ -38,38 +54,45 @@ class FlowControl(Stateful):
     Attributes:
         marks: markers in order, each with the messages behind it; the hot path of a feed looks whether there are any.
         behind: how many messages wait behind markers.
-        interval: seconds between heartbeats; an answer that is older and still missed was lost. 0: never.
         answered: the subject that was answered last, ``""`` if none was on this link.
         answers: how many answers were given.
     """
 
-    __slots__ = ("_answered_at", "answered", "answers", "behind", "interval", "marks")
+    __slots__ = ("_doubted", "_sure", "answered", "answers", "behind", "marks")
 
     STATE: ClassVar[Codecs] = {
-        "_answered_at": PLAIN,
+        "_doubted": PLAIN,
+        "_sure": PLAIN,
         "answered": PLAIN,
         "answers": PLAIN,
         "behind": PLAIN,
-        "interval": PLAIN,
         "marks": PLAIN,
     }
 
     def __init__(self) -> None:
         self.marks: deque[tuple[str, list[Delivery]]] = deque()
         self.behind = 0
-        self.interval = 0.0
         self.answered = ""
         self.answers = 0
-        self._answered_at = 0.0
+        # The server misses the answer, although it was given; and it has read everything up to the answer.
+        self._doubted = False
+        self._sure = False
 
-    def met(self, subject: str, now: float) -> bool:
-        """The server asks for an answer there, or misses it. True if it became a marker."""
+    def met(self, subject: str) -> Met:
+        """The server asks for an answer there, or misses it."""
         if any(subject == waiting for waiting, _ in self.marks):
-            return False
-        if subject == self.answered and (not self.interval or now - self._answered_at < self.interval):
-            return False
+            return Met.KNOWN
+        if subject == self.answered and not self._sure:
+            if self._doubted:
+                return Met.KNOWN
+            self._doubted = True
+            return Met.DOUBTED
         self.marks.append((subject, []))
-        return True
+        return Met.MARKED
+
+    def assured(self) -> None:
+        """The server has read everything that was sent before the last doubt."""
+        self._sure = self._doubted
 
     def hold(self, data: list[Delivery]) -> None:
         """Messages came while a marker waits."""
@@ -82,15 +105,16 @@ class FlowControl(Stateful):
         self.behind -= len(behind)
         return Passed(subject, behind)
 
-    def answer(self, subject: str, now: float) -> None:
+    def answer(self, subject: str) -> None:
         """The answer went out."""
         self.answered = subject
-        self._answered_at = now
         self.answers += 1
+        self._doubted = self._sure = False
 
     def forget(self) -> None:
         """The link is lost, and perhaps the answer with it: the same question may come again."""
         self.answered = ""
+        self._doubted = self._sure = False
 
     def clear(self) -> list[Delivery]:
         """Nobody will read on: the messages behind all markers, which are void."""

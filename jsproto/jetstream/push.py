@@ -52,9 +52,13 @@ _NAK: Final = NAK.payload()
 class PushState(Enum):
     """The life of a push subscription."""
 
+    #: Not opened.
     NEW = "NEW"
+    #: The stream and the consumer are looked up.
     LOCATING = "LOCATING"
+    #: The interest is stated and the consumer is being made; what comes is kept.
     CREATING = "CREATING"
+    #: What the consumer pushes is handed out.
     BOUND = "BOUND"
     #: The interest is given up; what came before the fence is handed out.
     DRAINING = "DRAINING"
@@ -62,12 +66,14 @@ class PushState(Enum):
     DELETING = "DELETING"
     #: Over for the user; the fence or the delete is not answered yet.
     LEAVING = "LEAVING"
+    #: Nothing more comes or goes.
     OVER = "OVER"
 
 
 class PushInput(Enum):
     """What moves a push subscription."""
 
+    #: It has a port.
     OPENED = "OPENED"
     #: The consumer is there.
     FOUND = "FOUND"
@@ -75,7 +81,9 @@ class PushInput(Enum):
     ABSENT = "ABSENT"
     #: It was made, here or by somebody else.
     CREATED = "CREATED"
+    #: The user wants what is there and nothing more.
     DRAINED = "DRAINED"
+    #: The user wants nothing more, and a consumer of ours is to be deleted first.
     STOPPED = "STOPPED"
     #: It ended here first.
     LEFT = "LEFT"
@@ -268,6 +276,7 @@ class PushSubscription(PushFeed[M]):
 
     def fenced(self, token: int, now: float) -> None:
         """Nothing that was sent before the end of the interest can come any more."""
+        super().fenced(token, now)
         if token == self._fence:
             self._fence = 0
             self._flush(now)

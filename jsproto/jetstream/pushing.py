@@ -37,7 +37,7 @@ from jsproto.jetstream.ack import ACK, MUTE, OPEN, AckFact, AckState, AckSubject
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy, ReplayPolicy
 from jsproto.jetstream.errors import HeartbeatsMissed
-from jsproto.jetstream.flow import FlowControl
+from jsproto.jetstream.flow import FlowControl, Met
 from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push_options import PushOptions
@@ -117,6 +117,7 @@ class PushFeed(Conversation[M], Generic[M]):
         "_careful",
         "_deliver",
         "_done",
+        "_doubt",
         "_guard",
         "_held",
         "_mute",
@@ -144,6 +145,7 @@ class PushFeed(Conversation[M], Generic[M]):
         "_careful": PLAIN,
         "_deliver": PLAIN,
         "_done": PLAIN,
+        "_doubt": PLAIN,
         "_guard": PART,
         "_mute": PLAIN,
         "_overflowing": PLAIN,
@@ -188,6 +190,8 @@ class PushFeed(Conversation[M], Generic[M]):
         self._owed: list[M] = []
         # The last message that the reader is done with; kept where the flow-control answer acknowledges.
         self._done: Delivery | None = None
+        # The fence behind an answer that the server misses.
+        self._doubt = 0
 
     # ------------------------------------------------------------------ for subclasses: whom we read from
 
@@ -202,7 +206,6 @@ class PushFeed(Conversation[M], Generic[M]):
         heartbeat = 0.0 if config.idle_heartbeat is None else config.idle_heartbeat.total_seconds()
         raw = self.options.raw
         self.liveness.promised(0.0 if raw else heartbeat)
-        self.flow.interval = heartbeat
         self._mute = config.ack_policy in _MUTE_POLICIES
         self._by_flow = config.ack_policy == AckPolicy.FLOW_CONTROL and not raw
         self._watching = self.options.watch_gaps and not config.deliver_group and not raw
@@ -335,6 +338,11 @@ class PushFeed(Conversation[M], Generic[M]):
         if data:
             self.received(data, now)
 
+    def fenced(self, token: int, now: float) -> None:
+        """The server has read everything that was sent before this fence."""
+        if token == self._doubt:
+            self.flow.assured()
+
     def received(self, data: list[Delivery], now: float) -> None:
         """Messages came; the list is ours."""
         if self._watching:
@@ -438,8 +446,12 @@ class PushFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ flow control
 
     def _met(self, subject: str, now: float) -> None:
-        if self.flow.met(subject, now) and not self.backlog.count:
-            self._pass(now)
+        met = self.flow.met(subject)
+        if met is Met.MARKED:
+            if not self.backlog.count:
+                self._pass(now)
+        elif met is Met.DOUBTED and self.port.up:
+            self._doubt = self.port.fence()
 
     def _pass(self, now: float) -> None:
         """Nothing is before the first mark: answer, and go on with what was behind it."""
@@ -448,7 +460,7 @@ class PushFeed(Conversation[M], Generic[M]):
             passed = flow.passed()
             if self.port.up:
                 self.port.publish(Publish(passed.subject, b"", "", self._acks()))
-                flow.answer(passed.subject, now)
+                flow.answer(passed.subject)
             # Without a link nobody can be told, and the next link's heartbeats will ask again.
             if passed.behind:
                 self.backlog.push(passed.behind)

@@ -569,13 +569,27 @@ def test_request_and_stalled_headers_of_one_subject_are_one_question():
     assert answers(sub) == ["$JS.FC.S.C.a"]
 
 
-def test_an_answer_that_was_lost_is_given_again_when_heartbeats_insist():
+def test_an_answer_that_was_lost_is_given_again_when_heartbeats_insist_behind_a_fence():
     sub = flowing()
-    sub.delivered([flow(sub)], 0.0)
-    sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a")], 1.0)
-    sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a")], 1.1)
+    missed = heartbeat(sub, 0, stalled="$JS.FC.S.C.a")
+    sub.delivered([flow(sub), missed, missed], 0.0)
+    assert sub.port.commands == [Publish("$JS.FC.S.C.a"), Ping()]
+    sub.fenced(99, 0.5)
+    sub.delivered([missed], 0.5)
+    assert answers(sub) == ["$JS.FC.S.C.a"]
+    fenced(sub)
+    sub.delivered([missed], 1.0)
 
     assert answers(sub) == ["$JS.FC.S.C.a"] * 2
+
+
+def test_without_a_link_a_doubt_cannot_be_settled():
+    sub = flowing()
+    sub.delivered([flow(sub)], 0.0)
+    sub.port.up = False
+    sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a")], 0.0)
+
+    assert Ping() not in sub.port.commands
 
 
 def test_a_request_that_is_reached_without_a_link_is_left_to_the_next_heartbeats():

@@ -29,7 +29,7 @@ HEARTBEAT = 1.0
 ACTIONS = [
     *("deliver", "feed", "take") * 6,
     *("heartbeat", "wait", "write_down_and_put_back", "link_up") * 2,
-    *("lose_the_answers", "lose_a_question", "link_down", "drain", "fence"),
+    *("lose_the_answers", "lose_a_question", "link_down", "drain"),
 ]
 
 
@@ -50,7 +50,9 @@ class Pushed(RuleBasedStateMachine):
         self.answers: dict[str, int] = {}
         self.excused: set[str] = set()  # questions whose answers were lost, or that had no link
         self.asked: set[str] = set()  # questions that reached the machine
-        self.flight: list[tuple[str, str, str, bytes | None, bytes]] = []
+        self.flight: list[
+            tuple[str, str, str, bytes | None, bytes] | int
+        ] = []  # frames, and PONGs by their tokens
         self.in_hand: list[object] = []
         self.deaf = False  # the server does not get to hear the answers
 
@@ -120,21 +122,26 @@ class Pushed(RuleBasedStateMachine):
 
     def lose_a_question(self, count: int) -> None:
         """The next frame, if it is a question, gets lost inside the server."""
-        if self.flight and self.flight[0][2].startswith("$JS.FC."):
+        if self.flight and isinstance(self.flight[0], tuple) and self.flight[0][2].startswith("$JS.FC."):
             self.excused.add(self.flight.pop(0)[2])
 
     def feed(self, count: int) -> None:
-        if not self.flight:
-            return
-        run, self.flight = self.flight[:count], self.flight[count:]
+        run: list[tuple[str, str, str, bytes | None, bytes]] = []
+        while self.flight and isinstance(self.flight[0], tuple) and len(run) < count:
+            run.append(self.flight.pop(0))
         for frame in run:
             number = self._number(frame)
             if number:
                 self.fed.append(number)
             else:
                 self._met(frame)
-        self.sub.delivered(run, self.now)
-        self.hear()
+        if run:
+            self.sub.delivered(run, self.now)
+            self.hear()
+        if self.flight and isinstance(self.flight[0], int):
+            self.sub.port.fences.popleft()
+            self.sub.fenced(self.flight.pop(0), self.now)
+            self.hear()
 
     def _met(self, frame) -> None:
         block = frame[3].decode()
@@ -145,7 +152,9 @@ class Pushed(RuleBasedStateMachine):
 
     @staticmethod
     def _number(frame) -> int:
-        return int(frame[2].split(".")[6]) if frame[2].startswith("$JS.ACK") else 0
+        return (
+            int(frame[2].split(".")[6]) if isinstance(frame, tuple) and frame[2].startswith("$JS.ACK") else 0
+        )
 
     def feed_all(self) -> None:
         while self.flight:
@@ -165,13 +174,6 @@ class Pushed(RuleBasedStateMachine):
     def drain(self, count: int) -> None:
         if self.live() and self.sent > 20 and count == 5:
             self.sub.told(Wish.DRAIN, self.now)
-        self.hear()
-
-    def fence(self, count: int) -> None:
-        if not self.sub.port.fences:
-            return
-        self.feed_all()
-        self.sub.fenced(self.sub.port.fences.popleft(), self.now)
         self.hear()
 
     # ------------------------------------------------------------------ the road
@@ -223,8 +225,9 @@ class Pushed(RuleBasedStateMachine):
                 elif subject == self.question:
                     self.question = ""
                     self.unanswered = 0
-            else:
-                assert isinstance(command, Ping) or not isinstance(command, Publish)
+            elif isinstance(command, Ping):
+                fenced = sum(isinstance(each, int) for each in self.flight)
+                self.flight.append(self.sub.port.fences[fenced])
         if not self.up:
             self.excused.update(self.asked)
 

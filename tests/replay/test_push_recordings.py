@@ -24,7 +24,7 @@ from jsproto.jetstream.pushing import Position, PushNotice
 from jsproto.jetstream.workflow import Subscribe, ensure
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.trace.recording import Happened, Received, Recording, parse_recording
-from jsproto.wire.commands import Publish
+from jsproto.wire.commands import Ping, Publish
 from jsproto.wire.parser import Parser
 
 API = ApiSubjects()
@@ -117,6 +117,8 @@ class Play:
 
     def _step(self, now: float) -> None:
         for command in self.sub.port.commands:
+            if command == Ping():
+                continue  # a doubt about an answer; the recorded server never heard the question
             assert isinstance(command, Publish)
             self.answers.append((command.subject, dict((command.headers or {}).items())))
         self.sub.port.commands.clear()
@@ -210,9 +212,8 @@ def test_a_reader_that_keeps_up_answers_each_question_as_it_comes(recording):
     questions = list(dict.fromkeys(filter(None, asked_in(one))))
 
     assert play.numbers == list(range(1, 61))
-    assert list(dict.fromkeys(subject for subject, _ in play.answers)) == questions
-    # The recorded server heard of no answer, so its heartbeats insist: once a heartbeat, and never more often.
-    assert len(play.answers) <= len(list(filter(None, asked_in(one)))) + len(questions)
+    # The recorded client did not answer, so heartbeats insist; without proof that ours were lost nothing is said twice.
+    assert [subject for subject, _ in play.answers] == questions
     assert play.told == []
 
 
