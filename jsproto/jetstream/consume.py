@@ -552,7 +552,7 @@ class Consume(PullFeed[M]):
         if verdict is Verdict.PULL_ENDED:
             self._missing = False
             if not pull.got:
-                self._waited(self._pace.fruitless(pull.issued, now))
+                self._pace.fruitless(pull.issued, now)
         elif verdict is Verdict.DOES_NOT_FIT:
             self._missing = False
             if not (pull.got or pull.size) and self._budget.did_not_fit(pull.max_bytes):
@@ -576,10 +576,6 @@ class Consume(PullFeed[M]):
         else:
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
             self._failed(now)
-
-    def _waited(self, at: float | None) -> None:
-        if at is not None:
-            self._timers.set(ConsumeTimer.RETRY, at)
 
     def _limited(self, row: Row, error: LimitExceeded) -> None:
         """The server named a limit: live within it, the same request would be refused for ever."""
@@ -625,6 +621,7 @@ class Consume(PullFeed[M]):
         self.reason = reason
         self.end(error)
         self.ledger.end_all(reason)
+        self._budget.reset()
         self.liveness.rest()
         self._timers.clear()
         if not self.acking.keeps:

@@ -1,0 +1,374 @@
+"""Every order of events up to a length, through a consume on a bare port; states that are the same are visited once.
+
+A state is the snapshot of the machine with its port, less what is history only: absolute times become differences to now,
+names of tokens and inboxes become their order, and counters of what is over are left out. From each state every letter of
+the alphabet is tried. What must hold is said of each step, by comparing what was with what is (invariants 10 to 20, and
+what timers promise), so that nothing has to be remembered about the way there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import pytest
+
+from jsproto.core.conversation import Port, Sids, Wish
+from jsproto.errors import Disconnected
+from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import Pull
+from jsproto.wire.commands import Publish, Sub, Unsub
+
+NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT.S.C"
+REPLY: Final = "$JS.ACK.S.C.1.1.1.1795811553265218855.0"
+SIZE: Final = len(REPLY) + len("s.a")
+LOST: Final = Disconnected("the link was lost")
+RUNNING: Final = {ConsumeState.PULLING, ConsumeState.STOPPING}
+
+#: Letters that are a status of the oldest open pull: code and text; the headers are what it owes.
+STATUSES: Final = {
+    "heartbeat": (100, "Idle Heartbeat"),
+    "expired": (408, "Request Timeout"),
+    "empty": (404, "No Messages"),
+    "moved": (409, "Leadership Change"),
+    "refused": (409, "Exceeded MaxWaiting"),
+    "gone": (503, ""),
+    "deleted": (409, "Consumer Deleted"),
+    "unknown": (499, "Something New"),
+    "too large": (409, "Message Size Exceeds MaxBytes"),
+}
+ALPHABET: Final = (
+    *STATUSES, "data", "late", "corrects", "ahead", "stray", "take", "tick", "tick late", "down", "up", "fence", "stop", "drain",
+    "close",
+)  # fmt: skip
+
+#: State that no step can see, or that is the same for all: each with its reason.
+LEFT_OUT: Final = {
+    "_guard": "gaps are not watched here",
+    "_timers": "taken as differences",
+    "error": "taken as its class",
+    "floor": "nothing is known of acks",
+    "got": "counted only with stop_after",
+    "hands": "nothing is kept in progress",
+    "prolonged": "a counter",
+    "returned": "a counter",
+    "served": "for the connection's drain",
+    "strays": "a counter",
+}
+LOOKED_AT: Final = {
+    "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "hungry", "ledger", "liveness", "pin",
+    "port", "reason", "refused_put", "state",
+}  # fmt: skip
+
+
+class Point(NamedTuple):
+    """A state that was reached: how to get it back, and the way there."""
+
+    snapshot: Mapping[str, object]
+    now: float
+    way: tuple[str, ...]
+
+
+class World:
+    """A consume in the state of a point, and what happens to it."""
+
+    def __init__(self, options: ConsumeOptions, point: Point | None = None) -> None:
+        self.consume: Consume[JsMessage] = Consume(NEXT, options)
+        self.now = 0.0
+        if point is None:
+            self.consume.port = Port()
+            self.consume.opened(0.0)
+            self.consume.port.commands.clear()
+            return
+        generation = point.snapshot["port"]["generation"]
+        self.consume.port = Port(sids=Sids(1 + generation))
+        self.consume.restore(point.snapshot)
+        self.now = point.now
+
+    def key(self) -> tuple[object, ...]:
+        """The state, as far as anything to come depends on it."""
+        consume, now = self.consume, self.now
+        port, ledger, liveness, pace, budget = (
+            consume.port, consume.ledger, consume.liveness, consume._pace, consume._budget
+        )  # fmt: skip
+        fences = tuple(token == consume._fence for token in port.fences)
+        accounts = tuple(
+            None if each is None else (each.asked, each.level, each.limit, each.low)
+            for each in (budget.messages, budget.size)
+        )
+        return (
+            consume.state, consume.reason, consume.ended, type(consume.error), consume.hungry, consume.refused_put,
+            consume.pin, consume._missing, consume._expires, consume.backlog.count,
+            tuple(self._pull(pull) for pull in ledger.open.values()),
+            tuple(self._pull(pull) for pull in ledger.filled.values()),
+            accounts, budget.whole,
+            liveness.heartbeat, liveness.silent, liveness.watching and round(now - liveness.since, 6),
+            min(pace.failures, 2), max(0.0, round((pace.not_before or 0.0) - now, 6)),
+            tuple(round(at - now, 6) for at in consume._timers._armed.values()),
+            port.up, bool(port.subject), fences,
+        )  # fmt: skip
+
+    def _pull(self, pull: Pull) -> tuple[object, ...]:
+        # Whether it ended sooner than any delay is all that its age is good for.
+        age = min(round(self.now - pull.issued, 6), 1.0)
+        return (
+            pull.batch,
+            pull.got,
+            pull.max_bytes,
+            pull.size,
+            age,
+            round(pull.until - self.now, 6),
+            pull.end,
+        )
+
+    # ------------------------------------------------------------------ what happens
+
+    def step(self, letter: str) -> bool:
+        """Let it happen; ``False`` if it can't happen now."""
+        consume, port = self.consume, self.consume.port
+        if letter in STATUSES:
+            return self._status(letter)
+        if letter == "data":
+            if not consume.ledger.open:
+                return False
+            self._comes(port.sid)
+        elif letter == "late":
+            if port.generation < 2 or consume.backlog.count > 1 or not port.up:
+                return False
+            self._comes("given up")
+        elif letter == "corrects":
+            filled = list(consume.ledger.filled.values())
+            if not filled or not port.up:
+                return False
+            self._says(filled[-1].token, 408, "Request Timeout", 1, min(SIZE, filled[-1].max_bytes))
+        elif letter == "ahead":
+            # The newest pull was served before the older ones: it is owed less than we think.
+            pulls = list(consume.ledger.open.values())
+            if len(pulls) < 2 or pulls[0].got == 0:
+                return False
+            size = max(0, pulls[-1].owed_bytes - SIZE)
+            self._says(pulls[-1].token, 408, "Request Timeout", pulls[-1].owed - 1, size)
+        elif letter == "stray":
+            if not port.up:
+                return False
+            self._says(f"{port.subject[:-1]}999", 408, "Request Timeout", 5, 500)
+        elif letter == "take":
+            if not consume.backlog.count:
+                return False
+            assert isinstance(consume.take(self.now), JsMessage)
+        elif letter in {"tick", "tick late"}:
+            deadline = consume.deadline
+            if deadline is None:
+                return False
+            self.now = max(self.now, deadline) + (0.7 if letter == "tick late" else 0.0)
+            consume.ticked(self.now)
+        elif letter == "down":
+            if not port.up:
+                return False
+            port.up = False
+            port.fences.clear()
+            consume.link_down(LOST, self.now)
+        elif letter == "up":
+            if port.up:
+                return False
+            port.up = True
+            port.renew()
+            consume.link_up(self.now)
+        elif letter == "fence":
+            if not port.fences:
+                return False
+            consume.fenced(port.fences.popleft(), self.now)
+        elif letter == "close":
+            consume.closed(None, self.now)
+        else:
+            consume.told(Wish[letter.upper()], self.now)
+        return True
+
+    def _status(self, letter: str) -> bool:
+        open_pulls = self.consume.ledger.open
+        if not open_pulls:
+            return False
+        pull = next(iter(open_pulls.values()))
+        self._says(
+            pull.token,
+            *STATUSES[letter],
+            *((pull.owed, pull.owed_bytes) if letter in {"expired", "too large"} else ()),
+        )
+        return True
+
+    def _says(self, token: str, code: int, text: str, messages: int = -1, size: int = 0) -> None:
+        headers = (
+            f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n" if messages >= 0 else ""
+        )
+        block = f"NATS/1.0 {code} {text}\r\n{headers}\r\n".encode()
+        self.consume.delivered([(self.consume.port.sid, token, "", block, b"")], self.now)
+
+    def _comes(self, sid: str) -> None:
+        self.consume.delivered([(sid, "s.a", REPLY, None, b"")], self.now)
+
+
+# ------------------------------------------------------------------ what must hold
+
+
+class Seen(NamedTuple):
+    """What a step can be judged by."""
+
+    state: ConsumeState
+    ended: bool
+    at_hand: int
+    returned: int
+    open: int
+    over: int
+    asked: tuple[int, ...]
+    level: tuple[int, ...]
+    deadline: float | None
+
+
+def seen(world: World) -> Seen:
+    consume = world.consume
+    both = [each for each in (consume._budget.messages, consume._budget.size) if each is not None]
+    return Seen(
+        consume.state,
+        consume.ended,
+        consume.backlog.count,
+        consume.returned,
+        len(consume.ledger.open),
+        sum(consume.ledger.counts.values()),
+        tuple(each.asked for each in both),
+        tuple(each.level for each in both),
+        consume.deadline,
+    )
+
+
+def judge_step(world: World, before: Seen, letter: str) -> None:
+    consume, port = world.consume, world.consume.port
+    after = seen(world)
+    commands = list(port.commands)
+    port.commands.clear()
+    notices = list(port.notices)
+    port.notices.clear()
+    pulls = [each for each in commands if isinstance(each, Publish) and each.subject == NEXT]
+    naks = [each for each in commands if isinstance(each, Publish) and each.payload == b"-NAK"]
+    owed = sum(pull.owed for pull in consume.ledger.open.values())
+    owed_bytes = sum(pull.owed_bytes for pull in consume.ledger.open.values())
+    both = [each for each in (consume._budget.messages, consume._budget.size) if each is not None]
+
+    # 10: what is asked for never lifts the level above the limit.
+    for credit in both:
+        assert 0 <= credit.asked <= credit.limit
+        assert not pulls or credit.level <= credit.limit
+        assert credit.level - credit.asked >= 0
+    # 11, 12: pulls owe what they were asked for, exactly that is counted, and each ends once.
+    assert all(pull.owed > 0 and pull.end is None for pull in consume.ledger.open.values())
+    assert all(pull.end is not None for pull in consume.ledger.filled.values())
+    if consume._budget.messages is not None:
+        assert consume._budget.messages.asked == owed
+    if consume._budget.size is not None:
+        assert consume._budget.size.asked == owed_bytes
+    assert len(pulls) == after.open - before.open + after.over - before.over
+    # 13: what names no pull of ours changes nothing.
+    if letter == "stray":
+        assert after._replace(deadline=None) == before._replace(deadline=None)
+        assert not pulls
+    # 14: no state without a future; what is at hand can stand for it, where only the whole may be asked for.
+    if after.state is ConsumeState.PULLING and port.up and consume._budget.request() is not None:
+        assert after.open or after.deadline is not None
+    # 15: between a fruitless pull and the next there is a delay.
+    if letter in {"gone", "refused", "moved", "unknown"}:
+        assert not pulls
+    if letter == "moved":
+        assert not after.open
+    if pulls:
+        assert consume._pace.opened(world.now)
+        assert len(pulls) == 1
+    # 18: a message is at hand, taken, or given back.
+    came = letter in {"data", "late"}
+    gone = (letter == "take") + after.returned - before.returned
+    assert after.at_hand - before.at_hand == came - gone
+    assert len(naks) == after.returned - before.returned
+    # 20: who stops asks no more, and comes to an end.
+    if before.state is not ConsumeState.PULLING:
+        assert not pulls
+    if after.ended:
+        assert not after.open
+        assert not port.subject
+        assert consume.reason is not None
+    assert after.ended or not before.ended
+    # 22, 29: without a link nothing is due, and nothing that belonged to it survives.
+    if not port.up:
+        assert not after.open
+        assert after.deadline is None
+        assert all(isinstance(each, (Sub, Unsub)) for each in commands)
+    # 25: a deadline is the truth: what was due is done.
+    if letter.startswith("tick"):
+        assert after.deadline is None or after.deadline > world.now
+        assert pulls or notices or after != before
+
+
+def comes_to_an_end(options: ConsumeOptions, point: Point) -> None:
+    """Told to stop, it ends though nothing more is ever heard: at the latest at the liveness alarm."""
+    world = World(options, point)
+    until = world.now + 2 * options.heartbeat * options.heartbeat_factor
+    while not world.consume.ended:
+        deadline = world.consume.deadline
+        assert deadline is not None
+        assert deadline <= until
+        world.now = max(world.now, deadline)
+        world.consume.ticked(world.now)
+    while world.consume.port.fences:
+        world.consume.fenced(world.consume.port.fences.popleft(), world.now)
+    assert world.consume.finished
+
+
+def explore(options: ConsumeOptions, length: int) -> int:
+    """All orders up to a length; gives the number of different states."""
+    world = World(options)
+    known = {world.key()}
+    frontier = [Point(world.consume.snapshot(), world.now, ())]
+    for _ in range(length):
+        reached: list[Point] = []
+        for point in frontier:
+            for letter in ALPHABET:
+                world = World(options, point)
+                before = seen(world)
+                try:
+                    if not world.step(letter):
+                        continue
+                    judge_step(world, before, letter)
+                    key = world.key()
+                    if key in known:
+                        continue
+                    known.add(key)
+                    fresh = Point(world.consume.snapshot(), world.now, (*point.way, letter))
+                    if world.consume.state is ConsumeState.STOPPING and world.consume.port.up:
+                        comes_to_an_end(options, fresh)
+                except Exception as error:
+                    error.add_note(f"after {' '.join((*point.way, letter))!r}")
+                    raise
+                reached.append(fresh)
+        frontier = reached
+    return len(known)
+
+
+QUICK: Final = {"expires": 2.0, "idle_heartbeat": 1.0, "retry_wait": 0.5, "retry_wait_max": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "length", "least"),
+    [
+        ({"max_messages": 2}, 10, 3000),
+        ({"max_messages": 1}, 10, 500),
+        ({"max_messages": 3, "threshold_messages": 2}, 8, 2000),
+        ({"max_bytes": 2 * SIZE}, 8, 1500),
+        ({"max_messages": 2, "within_bytes": 2 * SIZE}, 8, 1500),
+    ],
+    ids=str,
+)
+def test_in_every_order_of_events_the_accounts_are_right_and_nothing_stalls(bounds, length, least):
+    assert explore(ConsumeOptions(**bounds, **QUICK), length) >= least
+
+
+def test_all_state_of_a_consume_is_looked_at_or_left_out_for_a_reason():
+    assert LOOKED_AT | set(LEFT_OUT) == set(Consume.STATE)
+    assert not LOOKED_AT & set(LEFT_OUT)
