@@ -77,6 +77,10 @@ def _checked(options: OrderedOptions) -> ConsumerConfig:
     inactive = config.inactive_threshold
     if inactive is not None and inactive <= timedelta(0):
         raise InvalidConfig(f"expected inactive_threshold above 0, seen {inactive}")
+    if config.deliver_policy == DeliverPolicy.LAST_PER_SUBJECT and not (
+        config.filter_subject or config.filter_subjects
+    ):
+        config = config.evolve(filter_subject=">")  # the server wants one here (10094)
     return config.checked().evolve(
         ack_policy=AckPolicy.NONE,
         ack_wait=ACK_WAIT,

@@ -1360,6 +1360,14 @@ def test_the_filter_is_in_the_subject_of_the_creation():
     assert rig.log[-1].subject == f"{CREATE}{rig.creates[0].name}.s.a"
 
 
+def test_the_last_of_each_subject_is_of_all_subjects_where_none_is_named():
+    policy = {"deliver_policy": "last_per_subject"}
+
+    assert Rig(config=policy).creates[0].config["filter_subject"] == ">"
+    assert Rig(config={**policy, "filter_subject": "a.*"}).creates[0].config["filter_subject"] == "a.*"
+    assert "filter_subject" not in Rig(config={**policy, "filter_subjects": ["a"]}).creates[0].config
+
+
 # ------------------------------------------------------------------ the table
 
 

@@ -1,0 +1,291 @@
+"""Ordered consumers on real servers: deleted from the side, killed, restarted, and nothing is missed, repeated or left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from jsproto.errors import ApiError, LinkError, NoResponders, RequestTimeout
+from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice, OrderedOptions
+from jsproto.jetstream.view import Messages, View
+from jsproto_io.blocking import Client, connect
+
+pytestmark = pytest.mark.live
+
+VERSIONS = ("2.9.10", "2.11.11", "2.15.1")
+QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.2, "reconnect_jitter": 0.0}
+NOT_YET = (NoResponders, RequestTimeout, LinkError, ApiError)
+
+each_version = pytest.mark.parametrize("version", VERSIONS)
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    def over(number: int, frame: object) -> None:
+        raise TimeoutError(f"expected it within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def stream_of(nc: Client, count: int, name: str = "S", **settings: object):
+    """A stream with so many messages, each holding its number."""
+    stream = nc.jetstream().create_stream(name=name, subjects=[f"{name}.*"], **settings)
+    for number in range(1, count + 1):
+        nc.publish(f"{name}.{number % 3}", str(number).encode())
+    nc.flush()
+    while stream.info().state.messages < count:
+        nc.flush()
+    return stream
+
+
+def ordered(name: str = "S", view: View | None = None, **options: object) -> OrderedConsumer:
+    return OrderedConsumer(ApiSubjects(), name, view or Messages(), OrderedOptions(**options))
+
+
+def patient(verb):
+    """A server that was just started again may say no for a while."""
+    while True:
+        try:
+            return verb()
+        except NOT_YET:
+            continue
+
+
+def delete_all(stream) -> int:
+    names = patient(stream.consumer_names)
+    for name in names:
+        with contextlib.suppress(*NOT_YET):
+            stream.consumer(name).delete()
+    return len(names)
+
+
+def left(nc: Client, stream) -> tuple[str, ...]:
+    """Consumers of the stream once everything that ``nc`` has sent is worked off."""
+    nc.flush()
+    return patient(stream.consumer_names)
+
+
+@each_version
+def test_every_message_once_in_order_through_deletions_and_kills(start_server, version):
+    server = start_server(version)
+    with within(150), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
+        count = 20_000
+        stream = stream_of(admin, count)
+        feed = ordered(
+            until_caught_up=True, pulls=ConsumeOptions(max_messages=500, idle_heartbeat=0.5, expires=10.0)
+        )
+        got, deleted = [], 0
+        with nc.stream(feed) as messages:
+            for message in messages:
+                got.append(int(message.payload))
+                at = len(got)
+                if at % 1900 == 0:
+                    deleted += delete_all(stream)
+                if at in {6_000, 13_000}:
+                    server.kill()
+                    server.restart()
+
+        assert got == list(range(1, count + 1))
+        assert deleted >= 9
+        assert 10 <= feed.incarnation.count <= 20
+        assert left(nc, stream) == ()
+
+
+@each_version
+def test_new_only_reset_before_its_first_message_loses_nothing(start_server, version):
+    server = start_server(version)
+    with within(60), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
+        stream = stream_of(admin, 50)
+        feed = ordered(
+            config=ConsumerConfig(deliver_policy="new"), pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0)
+        )
+        with nc.stream(feed) as messages:
+            while not feed.position.caught_up:
+                nc.flush()
+            server.kill()
+            server.restart()
+            for number in range(51, 61):
+                patient(
+                    lambda number=number: admin.jetstream().publish(
+                        "S.a", str(number).encode(), msg_id=str(number)
+                    )
+                )
+            got = [int(next(messages).payload) for _ in range(10)]
+
+            assert got == list(range(51, 61))
+            delete_all(stream)
+            admin.jetstream().publish("S.a", b"61")
+            assert int(next(messages).payload) == 61
+            assert feed.incarnation.count >= 3
+        assert left(nc, stream) == ()
+
+
+@each_version
+def test_a_new_only_consumer_of_an_empty_stream_is_anchored_in_time(start_server, version):
+    server = start_server(version)
+    with within(60), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
+        stream = stream_of(admin, 0)
+        feed = ordered(
+            config=ConsumerConfig(deliver_policy="new"), pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0)
+        )
+        with nc.stream(feed) as messages:
+            while not feed.position.caught_up:
+                nc.flush()
+            assert delete_all(stream) == 1
+            admin.jetstream().publish("S.a", b"1")
+            assert int(next(messages).payload) == 1
+
+
+@pytest.mark.parametrize("policy", ["last_per_subject", "last", "by_start_sequence", "all"])
+def test_every_start_reads_what_it_says(nats_server, policy):
+    name = f"ORDERED_{policy}"
+    with within(30), connect(nats_server.url) as nc:
+        stream = stream_of(nc, 9, name)
+        config = ConsumerConfig(
+            deliver_policy=policy, opt_start_seq=4 if policy == "by_start_sequence" else None
+        )
+        with nc.stream(ordered(name, config=config, until_caught_up=True)) as messages:
+            got = [message.metadata.stream_sequence for message in messages]
+        expected = {
+            "last_per_subject": [7, 8, 9],
+            "last": [9],
+            "by_start_sequence": [4, 5, 6, 7, 8, 9],
+            "all": list(range(1, 10)),
+        }
+
+        assert got == expected[policy]
+        assert left(nc, stream) == ()
+
+
+def test_ack_subjects_of_eleven_tokens_are_read(start_server):
+    server = start_server(config="feature_flags { js_ack_fc_v2: true }\n")
+    with within(30), connect(server.url) as nc:
+        stream_of(nc, 100)
+        with nc.stream(ordered(until_caught_up=True)) as messages:
+            read = list(messages)
+
+        assert [message.metadata.stream_sequence for message in read] == list(range(1, 101))
+        assert {message.reply.count(".") for message in read} == {10}
+        assert not any(message.ack() for message in read)
+
+
+class Totals(View[int]):
+    """The running total of the numbers, and a nought when it is that of all that was there."""
+
+    __slots__ = ("total",)
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def see(self, msg: JsMessage) -> tuple[int, ...]:
+        self.total += int(msg.payload)
+        return (self.total,)
+
+    def caught_up(self) -> tuple[int, ...]:
+        return (0,)
+
+    @property
+    def done(self) -> bool:
+        return self.total >= 15
+
+
+def test_a_view_sees_the_stream_and_says_when_it_is_enough(nats_server):
+    with within(30), connect(nats_server.url) as nc:
+        stream = stream_of(nc, 4, "ORDERED_VIEW")
+        with nc.stream(ordered("ORDERED_VIEW", Totals())) as totals:
+            first = [next(totals) for _ in range(5)]
+            nc.jetstream().publish("ORDERED_VIEW.a", b"5")
+            rest = list(totals)
+
+        assert (first, rest) == ([1, 3, 6, 10, 0], [15])
+        assert left(nc, stream) == ()
+
+
+def test_consumers_that_are_deleted_again_and_again_are_not_created_at_line_rate(start_server):
+    server = start_server()
+    with within(60), connect(server.url) as nc, connect(server.url) as admin:
+        stream = stream_of(admin, 5)
+        feed = ordered()
+        with nc.stream(feed) as messages:
+            for _ in range(5):
+                next(messages)
+            for _ in range(200):
+                delete_all(stream)
+                nc.flush()
+
+            assert feed.incarnation.count <= 8
+            admin.jetstream().publish("S.a", b"6")
+            assert int(next(messages).payload) == 6
+
+
+def test_a_stream_that_is_not_there_and_one_that_wants_acks_are_typed_errors(nats_server):
+    with within(30), connect(nats_server.url) as nc:
+        nc.jetstream().create_stream(name="ORDERED_WORK", subjects=["work.*"], retention="workqueue")
+        with nc.stream(ordered("ORDERED_NONE")) as messages, pytest.raises(StreamNotFound):
+            next(messages)
+        with nc.stream(ordered("ORDERED_WORK")) as messages, pytest.raises(InvalidConfiguration):
+            next(messages)
+
+
+def test_a_stream_that_is_deleted_ends_it(start_server):
+    server = start_server()
+    with within(30), connect(server.url) as nc:
+        stream = stream_of(nc, 3)
+        feed = ordered(pulls=ConsumeOptions(idle_heartbeat=0.5, expires=1.0))
+        with nc.stream(feed) as messages:
+            assert [int(next(messages).payload) for _ in range(3)] == [1, 2, 3]
+            stream.delete()
+            with pytest.raises(StreamNotFound):
+                next(messages)
+
+
+@pytest.mark.parametrize("way", ["close", "drain", "connection"])
+def test_whichever_way_it_ends_no_consumer_is_left(start_server, way):
+    server = start_server()
+    with within(30), connect(server.url) as admin:
+        stream = stream_of(admin, 10)
+        with connect(server.url) as nc:
+            feed = nc.stream(ordered())
+            with feed as messages:
+                assert int(next(messages).payload) == 1
+                assert len(left(nc, stream)) == 1
+                if way == "connection":
+                    nc.close()
+                elif way == "drain":
+                    messages.drain()
+                    assert len(list(messages)) == 9
+            if way != "connection":
+                nc.flush()
+        while left(admin, stream):
+            admin.flush()
+
+
+def test_notices_say_what_happened(start_server):
+    server = start_server()
+    with within(30), connect(server.url) as nc, connect(server.url) as admin:
+        stream = stream_of(admin, 2)
+        events = nc.events()
+        with nc.stream(ordered()) as messages:
+            next(messages)
+            next(messages)
+            delete_all(stream)
+            admin.jetstream().publish("S.a", b"3")
+            next(messages)
+            kinds = []
+            while OrderedNotice.RESET not in kinds:
+                kinds.append(getattr(next(events), "kind", None))
+        assert OrderedNotice.CAUGHT_UP in kinds
