@@ -299,7 +299,8 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
     finally:
         if answered:
             message.told(AckFact.CONFIRMED)
-        elif message.told(AckFact.UNCONFIRMED):
+        else:
+            message.told(AckFact.UNCONFIRMED)
             message.state = before  # open, or cumulative as it was
     if before is CUMULATIVE and isinstance(verb, Ack):
         _cover(message)

@@ -316,6 +316,15 @@ def test_closing_can_give_back_what_is_in_hand_too(make):
 
 
 @both
+def test_closing_with_that_wish_and_empty_hands_says_nothing(make):
+    rig = make(Acking(wait=30.0, in_progress=True, nak_held=True))
+    rig.notices()
+    rig.feed.closed(None, rig.now)
+
+    assert rig.notices() == []
+
+
+@both
 def test_closing_without_that_wish_leaves_the_users_messages_to_the_user(make):
     rig = make()
     rig.data(2)
