@@ -3,7 +3,7 @@
 A recording shows one client's pulls. Where a pull was alone on its inbox, a `Fetch` takes its place and hears what the
 server answered. Where several shared an inbox, their statuses can't be told apart, so a `Ledger` follows the sum. The
 recordings of a small reference loop (``consume_*``) hold its counters: a `Consume` in its place must ask for the same
-pulls and count the same.
+pulls and count the same. An ack that is also a pull (``+NXT``) is a pull like any other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def folder() -> Path:
 
 PATHS = sorted(
     path
-    for kind in ("pull", "consume", "prio", "seed", "cluster")
+    for kind in ("pull", "consume", "prio", "seed", "cluster", "ack")
     for path in folder().glob(f"*/{kind}_*.jsonl")
 )
 CONSUMES = [path for path in PATHS if path.name.startswith("consume_")]
@@ -103,6 +103,13 @@ class Line:
                         and command.reply
                     ):
                         yield Asked(record.at, command.reply, body_of(command.payload))
+                    elif (
+                        isinstance(command, PubLine)
+                        and command.subject.startswith("$JS.ACK.")
+                        and command.payload.startswith(b"+NXT")
+                        and command.reply
+                    ):
+                        yield Asked(record.at, command.reply, body_of(command.payload.removeprefix(b"+NXT")))
                     elif isinstance(command, UnsubLine) and not command.limit:
                         yield Gone(record.at)
             elif isinstance(record, Received):
@@ -400,3 +407,34 @@ def test_a_consume_asks_for_the_same_pulls_and_counts_the_same_as_the_recorded_l
     assert taken == sum(
         1 for step in line.steps if isinstance(step, Heard) and step.frame[0] == sid and step.frame[2]
     )
+
+
+# ------------------------------------------------------------------ acks that are pulls
+
+NEXTS = sorted(folder().glob("*/ack_nxt.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    NEXTS or [pytest.param(None, marks=pytest.mark.skip("set JSPROTO_TRACES"))],
+    ids=label if NEXTS else None,
+)
+def test_an_ack_that_is_also_a_pull_is_counted_as_one_in_each_of_its_forms(path):
+    line = lines_of(path)[0]
+    ledger = Ledger()
+    replies: dict[str, str] = {}
+    owed: list[int] = []
+    for number, step in enumerate(line.steps):
+        if isinstance(step, Asked):
+            batch = int(str(step.body.get("batch", 1)))
+            token = f"{step.reply}#{number}"
+            replies[token] = step.reply
+            ledger.issue(Pull(token, batch, 0, step.at))
+            owed.append(batch)
+        elif isinstance(step, Heard):
+            follow(ledger, step.frame, replies)
+
+    # The first is a plain pull; then +NXT alone, with a number, with JSON, with JSON close by, and with broken JSON.
+    assert owed == [1, 1, 2, 2, 1, 1]
+    assert ledger.open == {}
+    assert ledger.counts == {End.FILLED: 5, End.FATAL: 1}
