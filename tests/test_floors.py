@@ -23,6 +23,7 @@ FLOORS = {
     "jsproto.jetstream": 3,
     "jsproto.stores": 4,
     "jsproto.driver": 5,
+    "jsproto.embed": 5,
     "jsproto.trace": 5,
     "jsproto.testing": 5,
     "jsproto": 5.5,
