@@ -1,0 +1,56 @@
+"""Each public report that another client's users made, and that speaks of what is built here, is a test that carries its number.
+
+The numbers are those of the collection of cases; a test says ``b`` and three digits in its name. A case that cannot
+happen here is listed with the reason instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+NAMED = re.compile(r"(?i)(?<![a-z0-9])b([0-9]{3})(?![0-9])")
+
+# fmt: off
+CASES = {
+    "pull": (1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16, 17, 19, 20, 22, 23, 25, 26, 28, 29, 31, 32, 34, 35, 37, 38, 40, 41),
+    "fetch": (43, 44, 46, 47, 49, 50, 52, 53, 55, 56, 58, 59, 61, 62, 64),
+    "ack": (100, 101, 103, 104, 106, 107, 109, 110),
+    "headers": (112, 113, 115, 116, 118, 119, 121, 122),
+    "drain": (209, 211, 212, 214, 215, 217, 218),
+}
+# fmt: on
+
+#: Cases that no test can show, each with the reason; none so far.
+CANNOT_HAPPEN: dict[int, str] = {}
+
+
+def _named() -> dict[int, set[str]]:
+    """Test names by the numbers in them."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for path in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                for number in NAMED.findall(node.name.replace("_", " ")):
+                    found[int(number)].add(f"{path.name}::{node.name}")
+    return found
+
+
+@pytest.mark.parametrize("area", CASES)
+def test_each_case_of_an_area_is_a_test_with_its_number(area):
+    named = _named()
+
+    assert [number for number in CASES[area] if number not in named and number not in CANNOT_HAPPEN] == []
+
+
+def test_a_case_is_in_one_area_and_either_tested_or_excused():
+    numbers = [number for cases in CASES.values() for number in cases]
+
+    assert len(numbers) == len(set(numbers))
+    assert not set(CANNOT_HAPPEN) & set(_named())
+    assert set(CANNOT_HAPPEN) <= set(numbers)
