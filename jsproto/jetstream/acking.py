@@ -4,6 +4,9 @@ Who binds to a consumer without asking the server knows nothing of it; then mess
 with ack policy explicit, which is right or harmless. With the consumer's configuration at hand (`Acking.within`) no
 ack is sent to a consumer that wants none, an ack of a consumer with ack policy all counts for all before it, and
 ``ack_wait`` is known.
+
+In-progress is said when the connection is ticked, so somebody must drive it while the user works: an event loop does, a
+client that is driven by its caller only inside its calls.
 """
 
 from __future__ import annotations
