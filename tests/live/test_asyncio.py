@@ -13,6 +13,7 @@ import pytest
 from jsproto.core.events import Connected, Disconnected, Notice
 from jsproto.errors import ApiError, JsprotoError, LinkError, NoResponders, RequestTimeout
 from jsproto.jetstream.ack import ACK
+from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.pull import PullNotice
 from jsproto_io.asyncio import connect
@@ -235,3 +236,23 @@ def test_a_cancelled_fetch_leaves_its_messages_to_the_next(server, since):
             assert sorted(seen) == [(1, 2), (2, 2), (3, 2)]
 
     run(play, server.url, ack_wait=timedelta(seconds=1))
+
+
+def test_user_code_may_take_its_time_and_asks_for_the_next_when_it_is_done(server):
+    async def play(desk):
+        await desk.publish(4)
+        async with desk.consumer.ack_next(stop_after=4, acking=Acking(in_progress=True)) as messages:
+            async for message in messages:
+                desk.seen.append(message.metadata)
+                if len(desk.seen) in {1, 4}:
+                    begun = monotonic()
+                    await desk.until(lambda begun=begun: monotonic() - begun > 1.5)
+                if len(desk.seen) < 4:
+                    await messages.put(message)
+                else:
+                    await message.ack()
+        await desk.done()
+        assert desk.nothing_lost()
+        assert (await desk.consumer.info()).delivered.consumer_seq == 4
+
+    run(play, server.url, ack_wait=timedelta(seconds=0.6))
