@@ -118,7 +118,8 @@ def test_a_consume_lives_within_the_limits_that_it_is_told(
     orders.publish(30)
     kept = books(orders)
     began = monotonic()
-    with orders.consumer.consume(**{"expires": 1.0, "idle_heartbeat": 0.5, **asked}) as messages:
+    unknown = orders.stream.consumer("C")  # a handle that was bound by name knows no limits
+    with unknown.consume(**{"expires": 1.0, "idle_heartbeat": 0.5, **asked}) as messages:
         notice = kept.until(PullNotice.LIMIT_EXCEEDED)
         kept.settle(messages)
         calm(tap, began, most=30)
@@ -129,6 +130,27 @@ def test_a_consume_lives_within_the_limits_that_it_is_told(
     kept.check()
     assert notice.detail.limit == caught.value.limit == said
     assert kept.notices.count(PullNotice.LIMIT_EXCEEDED) == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [
+        ({"max_batch": 5}, {"max_messages": 20}),
+        ({"max_expires": timedelta(seconds=2)}, {"expires": 10.0}),
+        ({"max_bytes": 2000}, {"max_bytes": 9000}),
+        ({"max_ack_pending": 4}, {"max_messages": 20}),
+    ],
+    ids=["batch", "expires", "bytes", "pending"],
+)
+def test_a_consumer_that_is_known_is_never_asked_for_too_much(work, books, nc, limit, asked):
+    orders = work(**limit)
+    orders.publish(30)
+    kept = books(orders)
+    with orders.consumer.consume(**{"expires": 2.0, "idle_heartbeat": 0.5, **asked}) as messages:
+        kept.settle(messages)
+
+    kept.check()
+    assert kept.notices == []
 
 
 def test_a_push_consumer_can_not_be_pulled(work, nc, books, within):
