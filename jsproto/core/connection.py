@@ -78,6 +78,10 @@ SERVER_HEADERS: Final = 65_536
 MOST_FAILURES: Final = 8
 
 
+#: A member of an enum is looked up through its class each time (120 ns); the path of every ack needs it at hand.
+UP: Final = LinkState.UP
+
+
 @final
 class Connection:
     """One connection to one NATS system.
@@ -101,6 +105,7 @@ class Connection:
         "_link",
         "_now",
         "_options",
+        "_outbound",
         "_parser",
         "_pool",
         "_reason",
@@ -125,6 +130,7 @@ class Connection:
         )
         self._exchange = Exchange(Router(options.inbox_prefix, nuid(entropy)))
         self._events = self._exchange.events
+        self._outbound = self._exchange.outbound
         self.stats: Stats = self._exchange.stats
         self._link = Link(ping_interval=options.ping_interval, max_pings_out=options.max_pings_out)
         self._verified = False
@@ -267,11 +273,12 @@ class Connection:
             LocalProtocolError: the conversation takes no such item, or has ended.
         """
         now = self._at(now)
-        taken = conversation.offered(item, now)
-        if not taken:
-            conversation.refused_put = True
+        if conversation.offered(item, now):
+            self._exchange.offered(conversation, now)
+            return True
+        conversation.refused_put = True
         self._stir(conversation, now)
-        return taken
+        return False
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
         """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error once drained."""
@@ -310,7 +317,10 @@ class Connection:
             if once.repeated():
                 self._events.append(Notice(None, NoticeKind.REPEATED, once))
             return False
-        self._write(frame)
+        if self._link.state is UP:
+            self._outbound.append(frame)
+        else:
+            self._write(frame)
         once.written()
         if self._draining is not None:
             self._drained(self._at(now))

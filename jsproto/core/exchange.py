@@ -128,6 +128,16 @@ class Exchange:
             conversation.refused_put = False
             self.events.append(Ready(conversation))
 
+    def offered(self, conversation: Conversation[object], now: float) -> None:
+        """After it took an item of the user, once per item: send and note its deadline, unless more has to be done."""
+        port = conversation.port
+        if port.notices or conversation.ended:
+            self.stir(conversation, now)
+            return
+        while port.commands:
+            self._send(conversation, now)
+        self.agenda.put(port.number, conversation.deadline)
+
     def tick(self, now: float) -> None:
         """Tell everybody whose deadline has come, each once."""
         due: list[int] = []

@@ -161,6 +161,8 @@ class Fetch(PullFeed[M]):
         self._opened = now
         self._until = now + self.options.wait
         self.port.subscribe()
+        if self.options.one_answer:
+            self.port.unsubscribe(after=1)  # the interest ends by itself, without a write of its own
         if self.port.up:
             self._ask(now)
 

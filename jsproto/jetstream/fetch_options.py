@@ -118,6 +118,12 @@ class FetchOptions:
         bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
         return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
 
+    @property
+    def one_answer(self) -> bool:
+        """Whether one frame is all that the server will say: a message, or the status that there is none."""
+        waits = self.mode is FetchMode.WAIT and not self.heartbeat
+        return waits and self.max_messages == 1 and self.max_bytes is None
+
     def within(self, config: ConsumerConfig) -> FetchOptions:
         """These options for a consumer that is known: how its messages are acknowledged. What is asked for stays."""
         return evolve(self, acking=self.acking.within(config))

@@ -462,7 +462,7 @@ def test_b052_what_comes_after_the_end_goes_back_to_the_server():
     fetch = started(max_messages=1, timeout=5.0)
     fetch.ticked(5.0)
     assert (fetch.reason, fetch.take(5.0), fetch.finished) == (End.DEADLINE, ENDED, False)
-    assert fetch.port.commands[2:] == [Unsub("2"), Ping()]
+    assert fetch.port.commands[3:] == [Unsub("2"), Ping()]
     fetch.delivered(data(fetch, 1), 5.2)
 
     assert [reply.split(".")[5] for reply in naks(fetch)] == ["1"]
@@ -832,3 +832,14 @@ def test_a_fetch_that_waits_for_a_link_can_be_put_back_too():
     other.restore(fetch.snapshot())
 
     assert (other.pull, other.state, other.deadline) == (None, FetchState.WAITING, fetch.deadline)
+
+
+def test_a_fetch_of_one_without_heartbeats_gives_up_its_interest_as_it_asks():
+    one = started(max_messages=1, expires=5.0)
+    more = started(max_messages=2, expires=5.0)
+    beating = started(max_messages=1, expires=30.0)
+
+    assert [Unsub("2", 1)] == [command for command in one.port.commands if isinstance(command, Unsub)]
+    assert [] == [
+        command for each in (more, beating) for command in each.port.commands if isinstance(command, Unsub)
+    ]
