@@ -279,12 +279,7 @@ class PublishWindow(Conversation[PublishResult]):
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
         """
-        if (
-            type(item) is tuple and len(item) == 2 and type(item[0]) is str and type(item[1]) is bytes
-        ):  # the usual one
-            subject, payload = item
-            headers = None
-        elif isinstance(item, Publish):
+        if isinstance(item, Publish):
             if item.reply:
                 raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
             subject, payload, headers = item.subject, item.payload, item.headers

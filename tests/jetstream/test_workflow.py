@@ -157,9 +157,7 @@ def test_a_stream_that_is_named_is_not_looked_for():
 
 @pytest.mark.parametrize("streams", [None, [], ["S", "T"]])
 def test_anything_but_one_stream_is_an_error(streams):
-    _, error = play(
-        locate(API, Subscribe(subject="s.a")), {"streams": streams, "total": len(streams or [])}
-    )
+    _, error = play(locate(API, Subscribe(subject="s.a")), {"streams": streams, "total": len(streams or [])})
 
     assert isinstance(error, refused.NoMatchingStream)
     assert error.streams == tuple(streams or ())
