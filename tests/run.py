@@ -29,7 +29,8 @@ CHECKS: dict[str, list[str]] = {
     "pyright": [str(BIN / "basedpyright")],
     "docs": [PYTHON, *DOCS, "docs", "{scratch}/docs"],
 }
-TESTS = [PYTHON, "-m", "pytest", "--cov", "--cov-report="]
+#: A file of tests is one piece of work; the pieces are shared by as many processes as there are cores.
+TESTS = [PYTHON, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
 
 # part of the tree -> (lowest branch coverage in percent, what of it is judged elsewhere)
 COVERAGE = {
