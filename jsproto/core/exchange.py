@@ -131,12 +131,12 @@ class Exchange:
     def offered(self, conversation: Conversation[object], now: float) -> None:
         """After it took an item of the user, once per item: send and note its deadline, unless more has to be done."""
         port = conversation.port
-        if port.notices or conversation.ended:
-            self.stir(conversation, now)
-            return
         while port.commands:
-            self._send(conversation, now)
-        self.agenda.put(port.number, conversation.deadline)
+            self._send(conversation, now)  # what is refused here may be an item for somebody who waits
+        if port.notices or conversation.ended or (conversation.hungry and conversation.readable):
+            self.stir(conversation, now)
+        elif port.number in self.router.conversations:
+            self.agenda.put(port.number, conversation.deadline)
 
     def tick(self, now: float) -> None:
         """Tell everybody whose deadline has come, each once."""

@@ -480,3 +480,67 @@ def test_restoring_one_that_was_never_opened_leaves_the_others_alone(wire):
 
     assert flush.port.number == twin.port.number
     assert w.open(Flush()).port.number not in (0, flush.port.number)
+
+
+# ---------------------------------------------------------------------------------------------- sinks
+
+
+class Sink(Conversation[str]):
+    """Publishes what it is offered and hands out what became of that; due a second after each."""
+
+    def __init__(self):
+        super().__init__()
+        self.items = []
+        self.due = None
+
+    def offered(self, item, now):
+        if self.port.up:
+            self.port.publish(Publish("sink", item))
+        self.due = now + 1.0
+        return True
+
+    def refused(self, subject, error, now):
+        self.items.append(type(error).__name__)
+
+    def ticked(self, now):
+        self.due = None
+
+    def take(self, now):
+        return self.items.pop(0) if self.items else self.nothing()
+
+    @property
+    def readable(self):
+        return len(self.items)
+
+    @property
+    def deadline(self):
+        return self.due
+
+
+def test_who_waits_for_a_result_is_woken_when_a_put_is_refused_at_once(wire):
+    w = wire().up(max_payload=10)
+    sink = w.open(Sink())
+    w.take(sink)
+    w.all_told()
+
+    assert w.connection.put(sink, bytes(20), w.now)
+    assert [Ready(sink)] == w.all_told()
+    assert "PayloadTooLarge" == w.take(sink)
+
+
+def test_a_put_is_sent_and_its_deadline_noted(wire):
+    w = wire().up()
+    sink = w.open(Sink())
+
+    assert w.connection.put(sink, b"x", w.now)
+    assert b"PUB sink 1\r\nx\r\n" == w.out()
+    assert w.now + 1.0 == w.connection.next_deadline()
+
+
+def test_a_put_to_one_that_was_never_opened_is_nothing_to_the_connection(wire):
+    w = wire().up()
+    before = w.connection.next_deadline()
+
+    assert w.connection.put(Sink(), b"x", w.now)
+    assert before == w.connection.next_deadline()
+    assert b"" == w.out()
