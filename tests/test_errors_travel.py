@@ -26,7 +26,7 @@ def kinds():
     found = [JsprotoError]
     for kind in found:
         found += [each for each in kind.__subclasses__() if each not in found]
-    return [kind for kind in found if kind.__module__.startswith(jsproto.__name__)]
+    return [kind for kind in found if kind.__module__.startswith(f"{jsproto.__name__}.")]
 
 
 def made(kind):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+import threading
 import tracemalloc
 
 import pytest
@@ -228,12 +229,13 @@ def operations(work):
         count += event == "opcode"
         return traced
 
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
+    def run():
+        sys.settrace(traced)
         work()
-    finally:
-        sys.settrace(before)
+
+    worker = threading.Thread(target=run)  # tracing is per thread, and this one's may be coverage's
+    worker.start()
+    worker.join()
     return count
 
 
