@@ -118,20 +118,36 @@ def subscription(options: PushOptions | None = None, **asked: object) -> PushSub
     return PushSubscription(API, Subscribe(**asked), options)
 
 
-def attached(nc: Client, sub: PushSubscription[JsMessage]) -> PushSubscription[JsMessage]:
-    """Driven until it is bound."""
-    for _ in range(20):
-        if sub.state is PushState.BOUND:
+def driven(nc: Client, sub: PushSubscription[JsMessage]) -> PushSubscription[JsMessage]:
+    """Until the workflow is over, one way or the other."""
+    for _ in range(200):
+        if sub.ended or sub.state is PushState.BOUND:
             return sub
         nc.flush()
-    pytest.fail(f"expected a bound subscription, it is {sub.state}: {sub.error}")
+    pytest.fail(f"expected the workflow to end, it is {sub.state}")
+
+
+def attached(nc: Client, sub: PushSubscription[JsMessage]) -> PushSubscription[JsMessage]:
+    """Until it is bound."""
+    assert (driven(nc, sub).state, sub.error) == (PushState.BOUND, None)
+    return sub
+
+
+def bound_is(nc: Client, *, bound: bool, name: str = "C") -> None:
+    """Wait until the server has noticed that somebody listens, or that nobody does: it is not at once."""
+    for _ in range(2000):
+        if nc.jetstream().stream("S").consumer(name).info().push_bound is bound:
+            return
+    pytest.fail(f"expected push_bound {bound}")
 
 
 def refuses(nc: Client, kind: type[Exception], **asked: object) -> Exception:
     """Subscribing raises it."""
     sub = subscription(**asked)
-    with nc.stream(sub) as feed, pytest.raises(kind) as seen:
-        next(feed)
+    with nc.stream(sub) as feed:
+        assert driven(nc, sub).ended
+        with pytest.raises(kind) as seen:
+            next(feed)
     assert sub.finished
     return seen.value
 
@@ -237,6 +253,7 @@ def test_live_duplicate_subscription(nc):
     first = subscription(stream="S", consumer="C")
     with nc.stream(first) as feed:
         attached(nc, first)
+        bound_is(nc, bound=True)
         refuses(nc, refused.DuplicateSubscription, stream="S", consumer="C")
         nc.publish("s.a", b"1")
 
@@ -313,6 +330,7 @@ def test_live_config_mismatch(nc):
     same = subscription(stream="S", settings=ConsumerConfig(durable_name="C", **asked))
     with nc.stream(same):
         assert not attached(nc, same).created
+    bound_is(nc, bound=False)
     for name, (_, other) in SETTINGS.items():
         if other is not None:
             error = refuses(
@@ -327,12 +345,13 @@ def test_live_race_lost(nc, server):
     with connect(server.url) as other, other.subscribe("theirs") as winner:
         other.flush()
         consumer(other, deliver_subject="theirs")
+        bound_is(other, bound=True)
 
         def steps():
             made = ensure(API, asked, "S", "ours")
             reply = yield next(made)  # the create, which loses; then the winner goes away
             winner.close()
-            other.flush()
+            bound_is(other, bound=False)
             return (yield from _rest(made, reply))
 
         with pytest.raises(refused.RaceLost):
@@ -417,7 +436,7 @@ def test_live_a_durable_stays_and_goes_on_where_it_was(nc):
             seen += [next(feed).payload, next(feed).payload]
             feed.stop()
             assert list(feed) == []
-        nc.flush()
+        bound_is(nc, bound=False)
 
     assert seen == [b"0", b"1", b"2", b"3"]
     assert names(nc) == ["C"]
