@@ -58,11 +58,11 @@ def test_one_message_that_never_fits_is_said_once_and_is_no_storm(work, books, n
 def test_the_largest_message_that_fits_exactly(work, books, nc, within):
     orders = work()
     orders.publish(1, b"y" * 500)
+    kept = books(orders)
     with within(3.0), orders.consumer.fetch(1) as one:
-        message = next(one)
+        message = kept.note(next(one))
         message.ack_confirmed()
     orders.publish(5, b"y" * 500)
-    kept = books(orders)
     with orders.consumer.consume(max_bytes=message.size, expires=4.0, idle_heartbeat=0.5) as messages:
         kept.take(messages, 5)
         kept.settle(messages)
