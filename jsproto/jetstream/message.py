@@ -153,7 +153,7 @@ class Acked:
         message = self.message
         if message.state is OPEN:
             message.state = SETTLED
-        else:
+        elif message.state is CUMULATIVE:
             message.state = SETTLED
             _cover(message)
 

@@ -414,6 +414,16 @@ def test_a_strict_feed_raises_at_a_second_confirmation_too():
         next(confirmed(message))
 
 
+@pytest.mark.parametrize("state", [AckState.MUTE, AckState.SETTLED, AckState.ASKED])
+def test_what_was_not_written_is_not_marked_either(state):
+    feed = Feed()
+    message = JsMessage(delivery().frame, feed, state)
+    Acked(message).written()
+
+    assert message.state is state
+    assert feed.covers == []
+
+
 def test_a_list_leaves_out_what_is_settled_without_a_word():
     message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
     once = AckedAll([message])
