@@ -220,9 +220,7 @@ class Pool(Stateful):
 
     def merge(self, urls: Iterable[str]) -> PoolChange:
         """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40)."""
-        like = next(
-            (entry.server for entry in self.entries if not entry.server.gossiped), self.current.server
-        )
+        like = self._like()
         known = {entry.server.address: entry for entry in self.entries}
         named: set[tuple[str, int]] = set()
         added: list[Server] = []
@@ -268,7 +266,7 @@ class Pool(Stateful):
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave; gossiped servers inherit from the configured ones again."""
         super().restore(data)
-        like = next(entry.server for entry in self.entries if not entry.server.gossiped)
+        like = self._like()
         known = {entry.server.address: entry for entry in self.entries}
         entries: list[Entry] = []
         for address, gossiped, state in cast(
@@ -281,6 +279,14 @@ class Pool(Stateful):
             entries.append(entry)
         self.entries = entries
         self.current = next(entry for entry in entries if entry.server.address == data["current"])
+
+    def _like(self) -> Server:
+        """Whom gossiped servers take after: the first configured one, or the first that asks for TLS if any does.
+
+        In a mixed pool that may be too careful for a plain server, never too careless for one with TLS.
+        """
+        configured = [entry.server for entry in self.entries if not entry.server.gossiped]
+        return max(configured, key=lambda server: server.tls, default=self.current.server)
 
     def _drawn(self, most: float) -> float:
         return most * (int.from_bytes(self._entropy(4), "big") / 2**32) if most > 0 else 0.0

@@ -163,3 +163,13 @@ def test_a_snapshot_brings_gossip_and_waits_back():
     assert "b" == twin.current.server.host
     assert 6.0 == twin.current.not_before
     assert "'p'" not in repr(servers.snapshot())
+
+
+def test_gossip_of_a_mixed_pool_never_goes_without_tls():
+    servers = pool("nats://a", "tls://u:p@b")
+    servers.merge(["c:1"])
+    twin = pool("nats://a", "tls://u:p@b")
+    twin.restore(servers.snapshot())
+
+    for each in (servers, twin):
+        assert ("tls", "u") == (each.entries[2].server.scheme, each.entries[2].server.user)
