@@ -35,6 +35,7 @@ class Desk:
         self.stored = 0
         self.seen = []
         self.heard = []
+        self.reading = None
 
     async def open(self, **settings):
         self.stream = await self.js.create_stream(name=self.name, subjects=[self.subject], storage="file")
@@ -67,9 +68,17 @@ class Desk:
 
     async def read(self, messages):
         """Take and acknowledge for ever."""
+        self.reading = messages.feed
         async for message in messages:
             self.seen.append(message.metadata)
             await message.ack()
+
+    def story(self):
+        """Where it stands, for whoever has to find out why it stands still."""
+        ledger = self.reading.ledger if self.reading is not None else None
+        pulls = "" if ledger is None else f"{list(ledger.open.values())}, ended {ledger.counts}"
+        seen = [(each.stream_sequence, each.num_delivered) for each in self.seen]
+        return f"stored {self.stored}, seen {seen}, pulls {pulls}, heard {self.heard}, {self.nc.stats}"
 
     async def done(self):
         """Until the server has nothing to deliver, and waits for no ack."""
@@ -96,9 +105,13 @@ def run(play, url, seconds=30.0, **settings):
     """Run a play in an event loop of its own, within a time."""
 
     async def whole():
-        async with asyncio.timeout(seconds), connect(url, **QUICK) as nc:
+        async with connect(url, **QUICK) as nc:
             desk = await Desk(nc).open(**settings)
-            await play(desk)
+            try:
+                async with asyncio.timeout(seconds):
+                    await play(desk)
+            except TimeoutError as error:
+                raise TimeoutError(f"expected it within {seconds} s: {desk.story()}") from error
             await desk.close()
 
     asyncio.run(whole())
