@@ -31,13 +31,14 @@ class Incarnation(Stateful):
     Attributes:
         name: its name, ``""`` before the first.
         script: its creation while that is open.
-        since: when the server had made it.
+        since: when it was asked for, and then when the server had made it.
         made: the server has made one, this or an earlier one.
         count: how many creations were sent.
     """
 
     __slots__ = (
         "_api",
+        "_deliver",
         "_generation",
         "_options",
         "_start",
@@ -50,6 +51,7 @@ class Incarnation(Stateful):
     )
 
     STATE: ClassVar[Codecs] = {
+        "_deliver": PLAIN,
         "_generation": PLAIN,
         "_start": PLAIN,
         "count": PLAIN,
@@ -62,7 +64,8 @@ class Incarnation(Stateful):
         self._api = api
         self._stream = stream
         self._options = options
-        self._generation = 0
+        self._deliver = ""
+        self._generation: int = 0
         self._start: tuple[str, int | None, int | None] = options.start
         self.name = ""
         self.script: Script[ConsumerInfo] | None = None
@@ -75,16 +78,25 @@ class Incarnation(Stateful):
         """When the answer is overdue."""
         return None if self.script is None else self.script.deadline
 
-    def inbox(self, port: Port) -> None:
-        """A fresh inbox, unless the port has one that no incarnation had."""
-        if not port.subject or port.generation == self._generation:
-            port.subscribe()
+    def inbox(self, port: Port, *, literal: bool) -> None:
+        """A fresh inbox that no incarnation had, and the name that goes with it.
 
-    def ask(self, port: Port, start: Start, now: float) -> None:
-        """Ask for the next one, on the inbox of the port."""
+        Args:
+            port: may have one already, renewed by the connection.
+            literal: of one subject, which the server delivers to. (It takes no wildcard for interest.)
+        """
+        if literal:
+            port.subscribe(port.address())
+        elif not port.subject or port.generation == self._generation:
+            port.subscribe()
         self._generation = port.generation
-        self._start = start
         self.name = f"{self._options.name_prefix}{'-'.join(port.subject.split('.')[-4:-1])}"
+
+    def ask(self, port: Port, start: Start, deliver: str, now: float) -> None:
+        """Ask for the next one, which delivers to ``deliver`` or, if that is ``""``, waits for pulls."""
+        self._start = start
+        self._deliver = deliver
+        self.since = now
         self.count += 1
         self.script = self._creation()
         self.script.opened(port, now)
@@ -117,6 +129,8 @@ class Incarnation(Stateful):
     def _creation(self) -> Script[ConsumerInfo]:
         options = self._options
         config = Start(*self._start).into(options.shared, self.name)
+        if self._deliver:
+            config = config.evolve(deliver_subject=self._deliver)
         return Script(
             lambda: create_consumer(
                 self._api, self._stream, config, action=ConsumerAction.CREATE, timeout=options.create_timeout

@@ -19,7 +19,7 @@ configuration that the server refuses, end an ordered consumer (INVARIANTS 38).
 
 At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
 
-The parts: `Position` says where to begin, `Pulls` what to ask for, `Order` what comes next, `Pace` when the next
+The parts: `Position` says where to begin, `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
 attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, a `View` makes items of messages.
 """
 
@@ -44,8 +44,10 @@ from jsproto.jetstream.leftovers import Leftovers
 from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.order import Order
-from jsproto.jetstream.ordered_config import OrderedOptions
+from jsproto.jetstream.ordered_config import Form, OrderedOptions
+from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.ordered_pulls import Pulls
+from jsproto.jetstream.ordered_pushes import Pushes
 from jsproto.jetstream.ordered_states import (
     FATAL,
     FATAL_AT_FIRST,
@@ -70,6 +72,7 @@ from jsproto.wire.subjects import stream_name
 
 __all__ = [
     "TRANSITIONS",
+    "Form",
     "OrderedConsumer",
     "OrderedInput",
     "OrderedNotice",
@@ -110,7 +113,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         repeated: messages that an incarnation brought again; nobody saw them twice.
         incarnation: the present one; to look at.
         position: where the reader is; to look at.
-        pulls: what is asked for; to look at.
+        intake: how messages come; to look at.
     """
 
     __slots__ = (
@@ -123,12 +126,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "_timers",
         "backlog",
         "incarnation",
+        "intake",
         "leftovers",
         "message",
         "options",
         "order",
         "position",
-        "pulls",
         "reason",
         "repeated",
         "resets",
@@ -147,10 +150,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "_timers": PART,
         "backlog": PART,
         "incarnation": PART,
+        "intake": PART,
         "leftovers": PART,
         "order": PART,
         "position": PART,
-        "pulls": PART,
         "reason": End,
         "repeated": PLAIN,
         "resets": PLAIN,
@@ -177,7 +180,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.incarnation = Incarnation(api, self.stream, self.options)
         self.position = Position(self.options.start)
         pulls = self.options.pulls
-        self.pulls = Pulls(pulls, paced=self.options.paced)
+        form = Pushes if self.options.form is Form.PUSH else Pulls
+        self.intake: Intake = form(self.backlog, pulls, paced=self.options.paced)
         self.leftovers = Leftovers(api, self.stream, self.options.create_timeout)
         self._api = api
         self._plain = isinstance(view, Messages)
@@ -206,16 +210,18 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         else:
             popped = backlog.pop()
             if popped is None:
-                return self._nothing(now)
+                return self.nothing()
             frame = popped
-        pulls = self.pulls
-        lead = pulls.lead
-        if pulls.by_messages:
+        intake = self.intake
+        lead = intake.lead
+        if intake.by_messages:
             lead.level -= 1
         else:
-            pulls.taken([frame])
+            intake.taken([frame])
         if lead.level <= lead.low:
-            pulls.ask(self.port, now)
+            intake.ask(self.port, now)
+        if self._overdue and not backlog.count:
+            self._silent(now)
         return cast("T", self.message(frame, self, MUTE))
 
     def take_all(self, now: float) -> list[T] | NeedData | Ended:
@@ -224,16 +230,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             return self._all_items(now)
         frames = self.backlog.pop_run()
         if not frames:
-            return self._nothing(now)
-        self.pulls.taken(frames)
-        self.pulls.ask(self.port, now)
+            return self.nothing()
+        self.intake.taken(frames)
+        self.intake.ask(self.port, now)
+        if self._overdue and not self.backlog.count:
+            self._silent(now)
         make = self.message
         return cast("list[T]", [make(frame, self, MUTE) for frame in frames])
-
-    def _nothing(self, now: float) -> NeedData | Ended:
-        if self._overdue:
-            self._silent(now)
-        return self.nothing()
 
     # ------------------------------------------------------------------ through a view
 
@@ -242,7 +245,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         while not items:
             frame = self.backlog.pop()
             if frame is None:
-                return self._nothing(now)
+                return self.nothing()
             self._see(frame, now)
         return items.popleft()
 
@@ -251,11 +254,11 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._see(frame, now)
         items = list(self._items)
         self._items.clear()
-        return items or self._nothing(now)
+        return items or self.nothing()
 
     def _see(self, frame: Delivery, now: float) -> None:
         if frame[SID]:
-            self.pulls.taken([frame])
+            self.intake.taken([frame])
             self._items.extend(self.view.see(self.message(frame, self, MUTE)))
         else:
             self._items.extend(self.view.caught_up())
@@ -264,7 +267,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             if not self.ended:
                 self._finish(End.FILLED, None, now)
         else:
-            self.pulls.ask(self.port, now)
+            self.intake.ask(self.port, now)
+            if self._overdue and not self.backlog.count:
+                self._silent(now)
 
     # ------------------------------------------------------------------ facts: the life
 
@@ -287,6 +292,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._late(frame, now)
         self._rest()
 
+    def fenced(self, token: int, now: float) -> None:
+        """The server has read everything that was sent before."""
+        self.intake.fenced(token)
+
     def ticked(self, now: float) -> None:
         """Answers that did not come, silence, pulls that are overdue, delays that are over."""
         if self.incarnation.script is not None:
@@ -308,6 +317,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self.incarnation.script = None
             if self.state is not OrderedState.CLOSING:
                 self._lost(End.DISCONNECTED)
+            if self.intake.early:
+                self.port.unsubscribe()  # it is a subject, which the next link would restore
 
     def link_up(self, now: float) -> None:
         """The inbox is a fresh one: go on behind what was received, at once."""
@@ -324,7 +335,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             if self._answered(now):
                 return
         self.leftovers.refused(self.port, subject, error, now)
-        if not self.ended and subject and subject in {self.pulls.subject, self.port.subject}:
+        if not self.ended and subject and subject in {self.intake.subject, self.port.subject}:
             if not self._proven:
                 self.port.notify(PullNotice.REFUSED, error)
                 self._finish(End.REFUSED, error, now)
@@ -357,14 +368,14 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     @property
     def readable(self) -> int:
         """How many items are at hand; what the view makes of messages that it has not seen is not known."""
-        return self.backlog.count + len(self._items)
+        return self.backlog.count + self.intake.behind + len(self._items)
 
     @property
     def deadline(self) -> float | None:
         """When an answer, silence, the age of a pull or a delay call for action."""
         moments = [self._timers.next(), self.leftovers.deadline, self.incarnation.deadline]
         if self.state is OrderedState.READING and not self._overdue:
-            moments += [self.pulls.deadline, self.pulls.liveness.deadline]
+            moments += [self.intake.deadline, self.intake.liveness.deadline]
         return min((at for at in moments if at is not None), default=None)
 
     @property
@@ -376,11 +387,14 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def _attempt(self, now: float, old: str = "") -> None:
         """Everything of an incarnation in one step: a fresh inbox, the farewell to the old one, and the creation."""
-        self.incarnation.inbox(self.port)
+        self.incarnation.inbox(self.port, literal=self.intake.early)
         if old:
             self.leftovers.add(old, self.port, now)
         self._move(OrderedInput.ASKED)
-        self.incarnation.ask(self.port, self.position.resume(), now)
+        self.order.restart(self.incarnation.name)
+        self.position.asked()
+        deliver = self.intake.prepare(self.port)
+        self.incarnation.ask(self.port, self.position.resume(), deliver, now)
         self._answered(now)
 
     def _answered(self, now: float) -> bool:
@@ -400,11 +414,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def _created(self, info: ConsumerInfo, now: float) -> None:
         self._move(OrderedInput.CREATED)
-        self.order.restart(info.name)
-        self.pulls.begin(self._api.consumer_msg_next(self.stream, info.name))
+        self.intake.begin(self._api.consumer_msg_next(self.stream, info.name), now)
         if self.position.created(info):
             self._caught_up(now)
-        self.pulls.ask(self.port, now)
+        self.intake.ask(self.port, now)
 
     def _failed(self, error: JsprotoError, now: float) -> None:
         incarnation = self.incarnation
@@ -418,7 +431,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._finish(End.FATAL if isinstance(error, StreamNotFound) else End.REFUSED, error, now)
         else:
             self.port.notify(OrderedNotice.CREATE_FAILED, error)
-            self._move(OrderedInput.LOST)
+            self._lost(End.REFUSED)
             self._timers.set(OrderedTimer.ATTEMPT, self._pace.failed(now))
 
     def _late(self, frame: Delivery, now: float) -> None:
@@ -430,12 +443,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def _lost(self, end: End) -> None:
         """The incarnation is worth nothing from this moment on."""
         self._move(OrderedInput.LOST)
-        self.pulls.void(end)
+        self.intake.void(end)
         self._overdue = False
 
     def _reset(self, now: float, *, deleted: bool = False, at_least: float = 0.0) -> None:
         """The next incarnation, now or after a delay; the old one is left."""
         old = "" if deleted else self.incarnation.name
+        self.incarnation.script = None
         self._lost(End.RESET)
         self.resets += 1
         self.port.notify(OrderedNotice.RESET, self.position.last)
@@ -457,8 +471,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages and statuses of one sid, in order. Those of an earlier incarnation change nothing (B073)."""
         data: list[Delivery] = []
+        words = self.intake.deliver
         for frame in run:
-            if frame[REPLY]:
+            if frame[REPLY] and frame[SUBJECT] != words:
                 data.append(frame)
                 continue
             if data:
@@ -469,7 +484,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._received(data, now)
 
     def _present(self, frame: Delivery) -> bool:
-        return self.state is OrderedState.READING and frame[SID] == self.port.sid
+        state = self.state
+        if state is OrderedState.READING or (state is OrderedState.CREATING and self.intake.early):
+            return frame[SID] == self.port.sid
+        return False
 
     def _received(self, data: list[Delivery], now: float) -> None:
         if not self._present(data[0]):
@@ -478,35 +496,35 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         fresh, repeated, strays, last, gap = self.order.judge(data, self.position.last)
         self.strays += strays
         if fresh:
-            self.backlog.push(fresh)
-            self.pulls.received(fresh)
+            self.intake.received(fresh)
+            self.intake.keep(fresh)
         if repeated:
             self.repeated += len(repeated)
-            self.pulls.received(repeated)
-            self.pulls.taken(repeated)
+            self.intake.received(repeated)
+            self.intake.taken(repeated)
         if last is not None:
             self._alive(now)
             if self.position.received(last):
                 self._caught_up(now)
-        if self.state is not OrderedState.READING:
+        if self.ended:
             return
         if gap is not None:
             self.port.notify(PullNotice.GAP, gap)
             self._reset(now)
-        elif self.pulls.lead.wanting:
-            self.pulls.ask(self.port, now)
+        elif self.intake.lead.wanting:
+            self.intake.ask(self.port, now)
 
     def _alive(self, now: float) -> None:
         self._proven = True
         self._overdue = False
-        if self.pulls.liveness.seen(now):
+        if self.intake.liveness.seen(now):
             self.port.notify(PullNotice.RESUMED)
 
     def _caught_up(self, now: float) -> None:
         """Everything that was there has been received."""
         self.port.notify(OrderedNotice.CAUGHT_UP, self.position.last)
         if not self._plain:
-            self.backlog.push([_CAUGHT_UP])
+            self.intake.keep([_CAUGHT_UP])
         if self.options.until_caught_up:
             self._finish(End.FILLED, None, now)
 
@@ -514,29 +532,30 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """A word of the server about one of our pulls."""
         block = frame[BLOCK]
         status = status_of(block) if block is not None else None
-        pull = self.pulls.ledger.find(frame[SUBJECT])
-        if block is None or status is None or pull is None or not self._present(frame):
+        if block is None or status is None or not self._present(frame) or not self.intake.knows(frame):
             self.strays += 1
             return
         self._alive(now)
-        row = judge(*status)
+        row = judge(*status, self.intake.place)
         if row.verdict is Verdict.HEARTBEAT:
             self._heartbeat(block, now)
+        elif row.verdict is Verdict.FLOW_CONTROL:
+            self.intake.question(frame[REPLY], self.port, now)
         elif row.verdict is Verdict.STRANGE:
             self.port.notify(PullNotice.UNKNOWN_STATUS, status_error(row, *status, self._about))
         elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
-            if not self.pulls.ended(pull, row, block, now):
+            if not self.intake.ended(frame, row, block, now):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, status_error(row, *status, self._about))
             if row.end in NOTHING_LEFT:
                 self._quiet(now)
             if self.state is OrderedState.READING:
-                self.pulls.ask(self.port, now)
+                self.intake.ask(self.port, now)
         else:
             self._dismissed(row, status, now)
 
     def _heartbeat(self, block: bytes, now: float) -> None:
         """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
-        self.pulls.heartbeat()
+        idle = self.intake.heartbeat(block, self.port, now)
         last = header_value(block, b"Nats-Last-Consumer")
         if last is None or not (last.isascii() and last.isdecimal()) or len(last) > _MOST_DIGITS:
             return
@@ -544,12 +563,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if gap is not None:
             self.port.notify(PullNotice.GAP, gap)
             self._reset(now)
-        else:
+        elif idle:
             self._quiet(now)
 
     def _quiet(self, now: float) -> None:
         """A pull waits in vain: what was there and has not come is gone. Not so if the server waits on purpose."""
-        if not self.options.paced and self.position.quiet():
+        if self.options.hurried and self.position.quiet():
             self._caught_up(now)
 
     def _dismissed(self, row: Row, status: tuple[int, str], now: float) -> None:
@@ -559,7 +578,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             kind = PullNotice.SERVER_SHUTDOWN
         error: JsprotoError = status_error(row, *status, self._about)
         if row.verdict is Verdict.GONE_FOR_NOW:
-            subject = self.pulls.subject
+            subject = self.intake.subject
             error = NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
         self.port.notify(kind, error)
         # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so again.
@@ -568,24 +587,24 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     @property
     def _about(self) -> str:
-        return f"a pull on {self.pulls.subject}"
+        return f"an ordered consumer on {self.intake.subject}"
 
     # ------------------------------------------------------------------ silence
 
     def _watch(self, now: float) -> None:
         """Silence is judged when nothing is at hand (B080); then pulls may be overdue, and new ones due."""
-        since = self.pulls.liveness.deadline
+        since = self.intake.liveness.deadline
         if since is not None and since <= now:
             if self.backlog.count:
                 self._overdue = True
             else:
                 self._silent(now)
         if self.state is OrderedState.READING and not self._overdue:
-            self.pulls.ticked(now)
-            self.pulls.ask(self.port, now)
+            self.intake.ticked(now)
+            self.intake.ask(self.port, now)
 
     def _silent(self, now: float) -> None:
-        liveness = self.pulls.liveness
+        liveness = self.intake.liveness
         self._overdue = False
         if liveness.judge(now) is Alarm.EDGE:
             text = (
@@ -601,7 +620,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """It is over for the user; what is left on the server is deleted."""
         self.reason = reason
         self.end(error)
-        self.pulls.void(reason)
+        self.intake.void(reason)
         self._timers.clear()
         self._overdue = False
         if self.state is OrderedState.READING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from enum import Enum
 from math import inf, isfinite
 from typing import Final, final
 
@@ -62,6 +63,15 @@ _START_FIELDS: Final[Mapping[str, str]] = {
 }
 
 
+class Form(Enum):
+    """How the messages come."""
+
+    #: They are asked for: bounded by what the reader wants to have at hand.
+    PULL = "PULL"
+    #: The server sends them: bounded by its flow control (ADR-17's first form).
+    PUSH = "PUSH"
+
+
 def _checked(options: OrderedOptions) -> ConsumerConfig:
     """The configuration that all incarnations share, if it can be had."""
     config = options.config
@@ -81,6 +91,9 @@ def _checked(options: OrderedOptions) -> ConsumerConfig:
         config.filter_subject or config.filter_subjects
     ):
         config = config.evolve(filter_subject=">")  # the server wants one here (10094)
+    if options.form is Form.PUSH:
+        heartbeat = timedelta(seconds=options.pulls.heartbeat)
+        config = config.evolve(flow_control=True, idle_heartbeat=heartbeat)
     return config.checked().evolve(
         ack_policy=AckPolicy.NONE,
         ack_wait=ACK_WAIT,
@@ -128,7 +141,8 @@ class OrderedOptions:
 
     Attributes:
         config: filters, start, replay, headers only, inactive threshold (5 minutes if left out), description, metadata.
-        pulls: how to read: bounds, threshold, expiry, heartbeat (5 s here), delays between attempts.
+        form: whether to pull, or to be pushed to.
+        pulls: how to read: bounds, threshold and expiry of pulls; heartbeat (5 s here) and delays in both forms.
         until_caught_up: end when everything that was there at the beginning has been handed out.
         first_attempts: how often the first creation is tried before it fails; later ones never give up (B076).
         create_timeout: seconds that a creation or deletion waits for its answer.
@@ -141,6 +155,7 @@ class OrderedOptions:
 
     config: ConsumerConfig = field(factory=ConsumerConfig)
     pulls: ConsumeOptions = field(factory=lambda: ConsumeOptions(idle_heartbeat=HEARTBEAT))
+    form: Form = Form.PULL
     until_caught_up: bool = False
     first_attempts: int = 10
     create_timeout: float = 5.0
@@ -158,3 +173,8 @@ class OrderedOptions:
     def paced(self) -> bool:
         """The server spaces messages as they once came, and is silent in between."""
         return self.config.replay_policy == ReplayPolicy.ORIGINAL
+
+    @property
+    def hurried(self) -> bool:
+        """The server sends what it has: if it waits, there is nothing."""
+        return not self.paced and not self.config.rate_limit_bps

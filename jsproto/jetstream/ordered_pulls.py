@@ -16,17 +16,19 @@ from enum import Enum
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Port
-from jsproto.core.state import PART, PLAIN, Codecs, Stateful
+from jsproto.core.feed import Backlog
+from jsproto.core.state import PART, Codecs
 from jsproto.core.timers import Timers
 from jsproto.jetstream.budget import Budget
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.liveness import Liveness
+from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.pull import Pull, message_size
-from jsproto.jetstream.status import End, Row, Verdict, pending_of
+from jsproto.jetstream.status import End, Place, Row, Verdict, pending_of
 from jsproto.wire.commands import Publish
-from jsproto.wire.frames import Delivery
+from jsproto.wire.frames import SUBJECT, Delivery
 
 #: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
 _MARGINS: Final = (1.0, 5.0)
@@ -39,7 +41,7 @@ class PullTimer(Enum):
     AGAIN = "AGAIN"
 
 
-class Pulls(Stateful):
+class Pulls(Intake):
     """Asking one incarnation after the other.
 
     Args:
@@ -47,50 +49,40 @@ class Pulls(Stateful):
         paced: the server may be silent for as long as it likes (replay original).
 
     Attributes:
-        subject: the NEXT subject of the incarnation that may be asked, ``""`` for none.
-        lead: the credit whose threshold makes us ask. The hot path of the feed lowers its level directly.
-        by_messages: whether a message counts for one in it, and bytes for nothing.
         ledger: the open pulls.
-        liveness: the watch over the promised heartbeats.
     """
 
-    __slots__ = (
-        "_budget",
-        "_expires",
-        "_pace",
-        "_template",
-        "_timers",
-        "by_messages",
-        "lead",
-        "ledger",
-        "liveness",
-        "subject",
-    )
+    __slots__ = ("_budget", "_expires", "_pace", "_template", "_timers", "ledger")
 
     STATE: ClassVar[Codecs] = {
+        **Intake.STATE,
         "_budget": PART,
         "_pace": PART,
         "_timers": PART,
         "ledger": PART,
-        "liveness": PART,
-        "subject": PLAIN,
     }
 
-    def __init__(self, options: ConsumeOptions, *, paced: bool = False) -> None:
+    place = Place.PULL
+    early = False
+
+    def __init__(self, backlog: Backlog, options: ConsumeOptions, *, paced: bool = False) -> None:
         self._budget = Budget(*options.credits())
+        heartbeat = 0.0 if paced else options.heartbeat
+        super().__init__(backlog, self._budget.lead, Liveness(heartbeat, options.heartbeat_factor))
+        self.by_messages = self._budget.size is None
+        self.ledger = Ledger()
         self._expires = options.expires
         self._pace = Pace(options.retry_wait, options.retry_wait_max)
         self._template = options.template
         self._timers = Timers(PullTimer)
-        self.by_messages = self._budget.size is None
-        self.lead = self._budget.lead
-        self.ledger = Ledger()
-        self.liveness = Liveness(0.0 if paced else options.heartbeat, options.heartbeat_factor)
-        self.subject = ""
 
     # ------------------------------------------------------------------ life
 
-    def begin(self, subject: str) -> None:
+    def prepare(self, port: Port) -> str:
+        """The server is asked for each message."""
+        return ""
+
+    def begin(self, subject: str, now: float) -> None:
         """An incarnation is there and can be asked."""
         self.subject = subject
         self._pace.restart()
@@ -143,12 +135,18 @@ class Pulls(Stateful):
         """The user took messages, or nobody will."""
         self._budget.taken(len(frames), self.size(frames))
 
-    def heartbeat(self) -> None:
-        """The pulls are waited upon."""
-        self._pace.eased()
+    def knows(self, frame: Delivery) -> bool:
+        """It names one of the pulls."""
+        return self.ledger.find(frame[SUBJECT]) is not None
 
-    def ended(self, pull: Pull, row: Row, block: bytes, now: float) -> bool:
+    def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
+        """A pull waits for messages."""
+        self._pace.eased()
+        return True
+
+    def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked for."""
+        pull = cast("Pull", self.ledger.find(frame[SUBJECT]))
         settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
         if pull.got:

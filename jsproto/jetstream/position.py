@@ -108,10 +108,10 @@ class Position(Stateful):
     def __init__(self, original: Start) -> None:
         self._original = original
         self._anchor: Start | None = None
-        # Whether there was an incarnation; then of the present one: how many messages it was to bring at least, how many
-        # it brought, and how many the last of them left.
+        # Whether there was an incarnation; then of the present one: how many messages it was to bring at least (below 0:
+        # not known yet), how many it brought, and how many the last of them left.
         self._created = False
-        self._due = 0
+        self._due = -1
         self._got = 0
         self._left = 0
         self.last = 0
@@ -124,14 +124,18 @@ class Position(Stateful):
             return Start.behind(self.last)
         return self._anchor or self._original
 
+    def asked(self) -> None:
+        """An incarnation is asked for."""
+        self._due = -1
+        self._got = 0
+        self._left = 0
+
     def created(self, info: ConsumerInfo) -> bool:
         """The server made an incarnation. True if that shows that the reader is caught up."""
         if not self._created:
             self._created = True
             self._anchor = anchor_of(info, self._original.policy)
         self._due = info.num_pending
-        self._got = 0
-        self._left = 0
         return self._judge()
 
     def received(self, ack: AckSubject) -> bool:
@@ -148,7 +152,7 @@ class Position(Stateful):
         return self._judge()
 
     def _judge(self) -> bool:
-        if self.caught_up or self._left or self._got < self._due:
+        if self.caught_up or self._left or not 0 <= self._due <= self._got:
             return False
         self.caught_up = True
         return True

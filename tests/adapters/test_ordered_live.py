@@ -14,7 +14,7 @@ from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice, OrderedOptions
+from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice, OrderedOptions
 from jsproto.jetstream.view import Messages, View
 from jsproto_io.blocking import Client, connect
 
@@ -44,12 +44,16 @@ def within(seconds: float) -> Iterator[None]:
 def stream_of(nc: Client, count: int, name: str = "S", **settings: object):
     """A stream with so many messages, each holding its number."""
     stream = nc.jetstream().create_stream(name=name, subjects=[f"{name}.*"], **settings)
-    for number in range(1, count + 1):
-        nc.publish(f"{name}.{number % 3}", str(number).encode())
-    nc.flush()
-    while stream.info().state.messages < count:
-        nc.flush()
+    store(nc, stream, 1, count)
     return stream
+
+
+def store(nc: Client, stream, first: int, last: int) -> None:
+    """Messages that hold these numbers, which are to be their sequences."""
+    for number in range(first, last + 1):
+        nc.publish(f"{stream.name}.{number % 3}", str(number).encode())
+    while stream.info().state.messages < last:
+        nc.flush()
 
 
 def ordered(name: str = "S", view: View | None = None, **options: object) -> OrderedConsumer:
@@ -79,39 +83,44 @@ def left(nc: Client, stream) -> tuple[str, ...]:
     return patient(stream.consumer_names)
 
 
+@pytest.mark.parametrize("form", list(Form))
 @each_version
-def test_every_message_once_in_order_through_deletions_and_kills(start_server, version):
+def test_every_message_once_in_order_through_deletions_and_kills(start_server, version, form):
     server = start_server(version)
-    with within(150), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
-        count = 20_000
-        stream = stream_of(admin, count)
-        feed = ordered(
-            until_caught_up=True, pulls=ConsumeOptions(max_messages=500, idle_heartbeat=0.5, expires=10.0)
-        )
+    with within(100), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
+        count, step = 20_000, 2_000
+        stream = stream_of(admin, step)
+        feed = ordered(form=form, pulls=ConsumeOptions(max_messages=500, idle_heartbeat=0.5, expires=10.0))
         got, deleted = [], 0
         with nc.stream(feed) as messages:
-            for message in messages:
-                got.append(int(message.payload))
+            while len(got) < count:
+                got.append(int(next(messages).payload))
                 at = len(got)
-                if at % 1900 == 0:
+                if at % step == step - 100:
                     deleted += delete_all(stream)
-                if at in {6_000, 13_000}:
+                if at in {3 * step, 7 * step}:
                     server.kill()
                     server.restart()
+                    patient(stream.info)
+                if at % step == 0 and at < count:
+                    store(admin, stream, at + 1, at + step)
 
         assert got == list(range(1, count + 1))
         assert deleted >= 9
-        assert 10 <= feed.incarnation.count <= 20
+        assert 10 <= feed.incarnation.count <= 30
         assert left(nc, stream) == ()
 
 
+@pytest.mark.parametrize("form", list(Form))
 @each_version
-def test_new_only_reset_before_its_first_message_loses_nothing(start_server, version):
+def test_new_only_reset_before_its_first_message_loses_nothing(start_server, version, form):
     server = start_server(version)
     with within(60), connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
         stream = stream_of(admin, 50)
         feed = ordered(
-            config=ConsumerConfig(deliver_policy="new"), pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0)
+            form=form,
+            config=ConsumerConfig(deliver_policy="new"),
+            pulls=ConsumeOptions(idle_heartbeat=1.0, expires=5.0),
         )
         with nc.stream(feed) as messages:
             while not feed.position.caught_up:
@@ -171,16 +180,44 @@ def test_every_start_reads_what_it_says(nats_server, policy):
         assert left(nc, stream) == ()
 
 
-def test_ack_subjects_of_eleven_tokens_are_read(start_server):
+@pytest.mark.parametrize("form", list(Form))
+def test_ack_subjects_of_eleven_tokens_are_read(start_server, form):
     server = start_server(config="feature_flags { js_ack_fc_v2: true }\n")
     with within(30), connect(server.url) as nc:
         stream_of(nc, 100)
-        with nc.stream(ordered(until_caught_up=True)) as messages:
+        with nc.stream(ordered(form=form, until_caught_up=True)) as messages:
             read = list(messages)
 
         assert [message.metadata.stream_sequence for message in read] == list(range(1, 101))
         assert {message.reply.count(".") for message in read} == {10}
         assert not any(message.ack() for message in read)
+
+
+@each_version
+def test_flow_control_bounds_what_waits_for_a_slow_reader_and_never_stalls(start_server, version):
+    server = start_server(version)
+    with within(60), connect(server.url) as nc:
+        count, size = 20_000, 1000
+        stream = nc.jetstream().create_stream(name="S", subjects=["S.*"], storage="memory")
+        for number in range(count):
+            nc.publish("S.a", b"%0*d" % (size, number))
+        nc.flush()
+        feed = ordered(form=Form.PUSH, until_caught_up=True)
+        got, most = 0, 0
+        with nc.stream(feed) as messages:
+            for message in messages:
+                assert int(message.payload) == got
+                got += 1
+                if got % 1000 == 0:
+                    nc.flush()  # everything that the server may send is here
+                    most = max(most, feed.readable)
+
+        assert got == count
+        # The first window is 2 MiB and doubles with each answer up to 32 MiB (server consumer.go, pcsw).
+        assert feed.intake.flow.answers >= 2
+        assert most * size <= 33_554_432
+        assert feed.resets == 0
+        assert left(nc, stream) == ()
 
 
 class Totals(View[int]):

@@ -103,7 +103,7 @@ class Rig:
 
     @property
     def token(self) -> str:
-        return list(self.ordered.pulls.ledger.open)[-1]
+        return self.ordered.intake.deliver or list(self.ordered.intake.ledger.open)[-1]
 
     # the server
 
@@ -182,6 +182,18 @@ class Rig:
         return self.status(
             100, "Idle Heartbeat", f"Nats-Last-Consumer: {last}\r\nNats-Last-Stream: 0\r\n", **how
         )
+
+    def question(self, subject: str) -> Rig:
+        """A flow-control request."""
+        block = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
+        return self.feed((self.port.sid, self.ordered.intake.deliver, subject, block, b""))
+
+    @property
+    def answers(self) -> list[str]:
+        """Flow-control answers so far."""
+        self.look()
+        subjects = [each.subject for each in self.log if isinstance(each, Publish)]
+        return [each for each in subjects if each.startswith("$JS.FC.")]
 
     # time and links
 

@@ -34,6 +34,7 @@ from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.leftovers import ATTEMPTS
 from jsproto.jetstream.ordered import (
     TRANSITIONS,
+    Form,
     OrderedConsumer,
     OrderedInput,
     OrderedNotice,
@@ -127,7 +128,7 @@ def test_bytes_can_be_bounded():
 
     rig.data(13)
     rig.ordered.take(0.0)
-    assert rig.ordered.pulls.lead.buffered == 0
+    assert rig.ordered.intake.lead.buffered == 0
 
 
 def test_a_message_larger_than_the_byte_budget_is_told_and_asked_for_again_with_a_delay():
@@ -164,7 +165,7 @@ def test_a_pull_that_ran_out_of_time_is_followed_by_the_next():
 def test_pulls_that_end_at_once_are_paced():
     rig = Rig().ok()
     for _ in range(5):
-        if rig.ordered.pulls.ledger.open:
+        if rig.ordered.intake.ledger.open:
             rig.status(404, "No Messages")
     assert len(rig.pulls) == 1
 
@@ -176,12 +177,22 @@ def test_a_pull_without_an_end_is_over_by_its_own_deadline():
     rig = Rig(pulls={"idle_heartbeat": 5.0}).ok()
     for second in range(4, 33, 4):
         rig.at(second)
-        if rig.ordered.pulls.ledger.open:
+        if rig.ordered.intake.ledger.open:
             rig.heartbeat()
     rig.at(32.9).heartbeat()
     rig.run_to(33.0)
 
     assert len(rig.pulls) == 2
+
+
+def test_a_pull_that_is_filled_promises_nothing_more():
+    rig = Rig(pulls={"max_messages": 1}).ok()
+    assert rig.ordered.deadline == 10.0
+    rig.data(1)
+
+    assert rig.ordered.deadline is None
+    assert rig.take() == [1]
+    assert [pull["batch"] for pull in rig.pulls] == [1, 1]
 
 
 def test_a_status_of_a_pull_that_has_ended_changes_nothing():
@@ -206,7 +217,7 @@ def test_a_part_of_the_byte_budget_that_holds_no_message_is_asked_for_as_a_whole
     rig = Rig(pulls={"max_bytes": 1000}).ok()
     rig.data(*range(1, 13))
     rig.ordered.take_all(0.0)
-    first, second = rig.ordered.pulls.ledger.open.values()
+    first, second = rig.ordered.intake.ledger.open.values()
     whole = "Nats-Pending-Messages: 999988\r\nNats-Pending-Bytes: 428\r\n"
     rig.status(409, "Message Size Exceeds MaxBytes", whole, token=first.token)
     part = f"Nats-Pending-Messages: 1000000\r\nNats-Pending-Bytes: {second.max_bytes}\r\n"
@@ -290,7 +301,7 @@ def test_b065_missed_heartbeats_make_it_come_back():
         lambda rig: rig.status(477, "Something new"),
         lambda rig: rig.down().up(),
         lambda rig: rig.tick(),
-        lambda rig: rig.ordered.refused(rig.ordered.pulls.subject, PermissionViolation("no"), rig.now),
+        lambda rig: rig.ordered.refused(rig.ordered.intake.subject, PermissionViolation("no"), rig.now),
     ],
 )
 def test_b065_whatever_is_lost_comes_back_behind_the_last_message(event):
@@ -398,7 +409,7 @@ def test_a_message_of_another_consumer_on_the_present_inbox_is_nobodys():
 
     rig.feed(rig.frame(3, 3, consumer="other"))
     rig.feed(rig.frame(3, 3, reply="mine"))
-    assert (rig.take(), rig.ordered.strays, rig.ordered.pulls.liveness.since) == ([], 5, 0.0)
+    assert (rig.take(), rig.ordered.strays, rig.ordered.intake.liveness.since) == ([], 5, 0.0)
 
 
 def test_what_came_in_order_before_a_gap_is_handed_out_and_what_is_behind_it_comes_again():
@@ -523,6 +534,21 @@ def test_b080_what_is_at_hand_is_handed_out_before_silence_is_judged():
     assert rig.take() == [13]
 
 
+@pytest.mark.parametrize("seen", ["plain", "batch", "view"])
+def test_b080_silence_is_judged_with_the_last_message_however_it_is_taken(seen):
+    rig = Rig(Keys() if seen == "view" else None).ok(pending=9)
+    rig.data(11, 12, pending=7)
+    rig.run_to(60.0)
+    if seen == "batch":
+        rig.ordered.take_all(60.0)
+    else:
+        rig.ordered.take(60.0)
+        assert len(rig.creates) == (2 if seen == "view" else 1)
+        rig.ordered.take(60.0)
+
+    assert rig.starts[-1]["opt_start_seq"] == 13
+
+
 def test_b080_a_frame_ends_a_silence_that_was_not_judged_yet():
     rig = Rig().ok()
     rig.data(11)
@@ -589,7 +615,7 @@ def test_b083_an_answer_to_an_incarnation_that_was_given_up_is_not_adopted():
 
     rig.ok(third)
     assert rig.ordered.state is OrderedState.READING
-    assert rig.ordered.pulls.subject == NEXT + third.name
+    assert rig.ordered.intake.subject == NEXT + third.name
 
 
 def test_b083_an_answer_that_names_another_consumer_is_none():
@@ -857,7 +883,7 @@ def test_without_permission_to_its_inbox_or_its_pulls_it_fails_if_nothing_ever_c
     subject = rig.port.subject
     if when == "reading":
         rig.ok()
-        subject = rig.ordered.pulls.subject
+        subject = rig.ordered.intake.subject
     rig.ordered.refused(subject, PermissionViolation("no", subject, "subscription"), 0.0)
 
     with pytest.raises(PermissionViolation):
@@ -1221,7 +1247,7 @@ def test_b226_the_first_values_are_not_repeated_when_they_are_asked_for_again():
     assert rig.take() == [10, 11, 12, 13]
     assert rig.ordered.repeated == 1
     assert rig.ordered.position.caught_up
-    assert rig.ordered.pulls.lead.buffered == 0
+    assert rig.ordered.intake.lead.buffered == 0
 
     rig.at(20.0).status(409, "Consumer Deleted")
     assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 14}
@@ -1432,9 +1458,10 @@ def clone(rig: Rig) -> None:
 
 
 @settings(max_examples=150)
-@given(events=EVENTS, policy=st.sampled_from(["all", "last_per_subject"]))
-def test_invariants_35_to_39_hold_whatever_happens(events, policy):
-    rig = Rig(config={"deliver_policy": policy}, pulls={"max_messages": 8})
+@given(events=EVENTS, policy=st.sampled_from(["all", "last_per_subject"]), form=st.sampled_from(Form))
+def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
+    rig = Rig(form=form, config={"deliver_policy": policy}, pulls={"max_messages": 8})
+    questions = 0
     rig.ok(pending=100)
     ordered = rig.ordered
     stream = 0  # the last sequence that the present incarnation delivered
@@ -1461,7 +1488,10 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy):
             rig.status(409, "Consumer Deleted", sid="1", token="_INBOX.P.1.1.1")
             rig.reply(77, b"{}")
             assert (ordered.resets, ordered.state is OrderedState.READING) == (before, reading)
-        elif kind == "status" and reading and ordered.pulls.ledger.open:
+        elif kind == "status" and reading and form is Form.PUSH:
+            questions += 1
+            rig.question(f"$JS.FC.S.C.{questions}")
+        elif kind == "status" and reading and ordered.intake.ledger.open:
             rig.status(*value)
         elif kind == "refuse" and ordered.state is OrderedState.CREATING:
             rig.error(503, value)
@@ -1485,7 +1515,8 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy):
 
         rig.look()
         assert not ordered.ended  # 38
-        assert ordered.pulls.lead.level <= 8 or ordered.pulls.lead.asked == 0
+        assert form is Form.PUSH or ordered.intake.lead.level <= 8 or not ordered.intake.lead.asked
+        assert len(rig.answers) == len(set(rig.answers)) <= questions
         assert taken == sorted(set(taken))  # 35
         assert ordered.deadline is not None or ordered.readable  # there is always a future
         if len(rig.asked) > asked[-1][1]:

@@ -1,0 +1,370 @@
+"""The push form of an ordered consumer."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsproto.core.conversation import Wish
+from jsproto.errors import InvalidConfig
+from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice, OrderedState
+from jsproto.jetstream.ordered_intake import Intake
+from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.view import View
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Ping
+from tests.jetstream.ordered_rig import LOST, Rig
+
+FC = "$JS.FC.S.C."
+
+
+def pushed(**how) -> Rig:
+    return Rig(form=Form.PUSH, **how)
+
+
+def clone(rig: Rig) -> None:
+    old = rig.ordered
+    new = OrderedConsumer(old._api, "S", old.view, old.options)
+    new.port = old.port
+    new.restore(old.snapshot())
+    assert new.snapshot() == old.snapshot()
+    rig.ordered = new
+
+
+def test_the_creation_says_where_to_deliver_and_how():
+    rig = pushed()
+    config = rig.creates[0].config
+
+    assert [type(each).__name__ for each in rig.log] == ["Sub", "Publish"]
+    assert config["deliver_subject"].startswith("_INBOX.P.1.1.")
+    assert (config["flow_control"], config["idle_heartbeat"]) == (True, 5_000_000_000)
+    assert (config["ack_policy"], config["max_deliver"], config["mem_storage"]) == ("none", 1, True)
+    assert rig.ok().pulls == []
+
+
+def test_b070_every_incarnation_delivers_to_another_subject():
+    rig = pushed()
+    for now in (20.0, 40.0, 60.0):
+        rig.ok()
+        rig.run_to(now)
+
+    subjects = [create.config["deliver_subject"] for create in rig.creates]
+    assert len(set(subjects)) == len(subjects) >= 4
+
+
+def test_messages_that_come_before_the_answer_count():
+    rig = pushed(until_caught_up=True)
+    rig.data(1, 2, pending=1)
+    assert rig.take() == [1, 2]
+    assert not rig.ordered.position.caught_up
+    rig.ok(pending=3)
+    rig.cseq = 2
+    assert not rig.ordered.ended
+    rig.data(3)
+
+    assert rig.take() == [3]
+    assert rig.ordered.ended
+
+
+def test_an_answer_behind_everything_that_was_there_shows_that_the_reader_is_caught_up():
+    rig = pushed(until_caught_up=True)
+    rig.data(1, 2, 3)
+    assert not rig.ordered.ended
+    rig.ok(pending=3)
+
+    assert rig.take() == [1, 2, 3]
+    assert rig.ordered.ended
+
+
+def test_a_gap_before_the_answer_is_a_reset_and_the_answer_is_late():
+    rig = pushed()
+    first = rig.creates[0]
+    rig.data(1)
+    rig.at(1.0).data(4, cseq=4)
+    assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 2}
+    rig.gone().ok(first)
+
+    assert rig.deleted == [first.name] * 2
+    assert rig.ordered.state is OrderedState.CREATING
+
+
+def test_b073_late_frames_of_an_earlier_incarnation_change_nothing():
+    rig = pushed().ok()
+    old, sid, deliver = rig.ordered.incarnation.name, rig.port.sid, rig.ordered.intake.deliver
+    rig.data(11)
+    rig.at(10.0).heartbeat(5)
+    rig.data(15, cseq=5, sid=sid, consumer=old)
+    rig.status(100, "Idle Heartbeat", "Nats-Last-Consumer: 5\r\n", sid=sid, token=deliver)
+    rig.feed((sid, deliver, FC + "x", b"NATS/1.0 100 FlowControl Request\r\n\r\n", b""))
+    rig.ok()
+    rig.status(100, "Idle Heartbeat", "Nats-Last-Consumer: 5\r\n", token=deliver)
+    rig.data(12)
+
+    assert rig.take() == [11, 12]
+    assert (len(rig.creates), rig.ordered.strays, rig.answers) == (2, 4, [])
+
+
+def test_b065_silence_is_a_reset():
+    rig = pushed().ok()
+    rig.data(11)
+    rig.take()
+    rig.run_to(10.0)
+
+    assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 12}
+    assert PullNotice.HEARTBEAT_MISSED in rig.notices
+
+
+def test_heartbeats_keep_it_quiet():
+    rig = pushed().ok()
+    for second in range(4, 60, 4):
+        rig.run_to(float(second))
+        rig.heartbeat(0)
+
+    assert len(rig.creates) == 1
+
+
+def test_a_lost_link_is_a_reset_with_the_next():
+    rig = pushed().ok()
+    rig.data(1, 2)
+    rig.down().up()
+
+    assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
+    assert rig.creates[-1].config["deliver_subject"].startswith("_INBOX.P.1.2.")
+    assert rig.take() == [1, 2]
+
+
+# ------------------------------------------------------------------ flow control
+
+
+def test_a_question_is_answered_when_what_was_before_it_is_taken_and_not_earlier():
+    rig = pushed().ok()
+    rig.data(1, 2)
+    rig.question(FC + "a")
+    rig.data(3)
+    assert rig.ordered.readable == 3
+    rig.ordered.take(0.0)
+    assert rig.answers == []
+    rig.ordered.take(0.0)
+
+    assert rig.answers == [FC + "a"]
+    assert rig.take() == [3]
+    assert rig.ordered.take(0.0) is NEED_DATA
+    assert rig.answers == [FC + "a"]
+
+
+def test_a_question_that_nothing_is_before_is_answered_at_once():
+    rig = pushed().ok()
+    rig.question(FC + "a")
+
+    assert rig.answers == [FC + "a"]
+
+
+def test_a_batch_ends_at_a_question():
+    rig = pushed().ok()
+    rig.data(1, 2)
+    rig.question(FC + "a")
+    rig.data(3)
+    rig.question(FC + "b")
+
+    assert len(rig.ordered.take_all(0.0)) == 2
+    assert rig.answers == [FC + "a"]
+    assert len(rig.ordered.take_all(0.0)) == 1
+    assert rig.answers == [FC + "a", FC + "b"]
+
+
+def test_questions_in_a_row_are_answered_in_a_row():
+    rig = pushed().ok()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.question(FC + "b")
+    rig.take()
+
+    assert rig.answers == [FC + "a", FC + "b"]
+
+
+def test_a_heartbeat_that_misses_an_answer_is_a_question_once():
+    rig = pushed().ok()
+    rig.data(1)
+    stalled = f"Nats-Last-Consumer: 1\r\nNats-Consumer-Stalled: {FC}a\r\n"
+    rig.status(100, "Idle Heartbeat", stalled)
+    rig.status(100, "Idle Heartbeat", stalled)
+    rig.take()
+    assert rig.answers == [FC + "a"]
+
+    rig.look()
+    rig.status(100, "Idle Heartbeat", stalled)
+    rig.status(100, "Idle Heartbeat", stalled)
+    assert rig.look() == [Ping()]
+    rig.ordered.fenced(99, 0.0)
+    rig.status(100, "Idle Heartbeat", stalled)
+    assert rig.answers == [FC + "a"]
+    rig.ordered.fenced(rig.port.fences.popleft(), 0.0)
+    rig.status(100, "Idle Heartbeat", stalled)
+    assert rig.answers == [FC + "a", FC + "a"]
+
+
+def test_a_stalled_server_does_not_wait_for_messages():
+    rig = pushed(until_caught_up=True).ok(pending=5)
+    rig.data(1, pending=4)
+    rig.status(100, "Idle Heartbeat", f"Nats-Last-Consumer: 1\r\nNats-Consumer-Stalled: {FC}a\r\n")
+    assert not rig.ordered.ended
+    rig.heartbeat(1)
+
+    assert rig.ordered.ended
+
+
+def test_a_server_that_limits_its_rate_shows_nothing_by_waiting():
+    rig = pushed(config={"rate_limit_bps": 1000}, until_caught_up=True).ok(pending=5)
+    rig.heartbeat(0)
+
+    assert not rig.ordered.ended
+
+
+def test_a_question_without_a_subject_to_answer_to_is_dropped():
+    rig = pushed().ok()
+    rig.question("")
+
+    assert (rig.answers, len(rig.creates)) == ([], 1)
+
+
+def test_questions_die_with_their_incarnation_and_the_messages_behind_them_do_not():
+    rig = pushed().ok()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.data(2)
+    rig.question(FC + "b")
+    rig.data(3)
+    rig.down().up()
+    rig.ok()
+
+    assert rig.take() == [1, 2, 3]
+    assert rig.answers == []
+    assert rig.starts[-1]["opt_start_seq"] == 4
+
+
+@pytest.mark.parametrize("wish", list(Wish))
+def test_told_to_end_it_hands_out_what_is_behind_questions_too(wish):
+    rig = pushed().ok()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.data(2)
+    rig.ordered.told(wish, 0.0)
+
+    assert rig.take() == [1, 2]
+    assert rig.ordered.take(0.0) is ENDED
+    assert rig.answers == []
+
+
+def test_the_answers_go_on_after_a_snapshot():
+    rig = pushed().ok()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.data(2)
+    rig.look()
+    clone(rig)
+    assert rig.take() == [1, 2]
+    clone(rig)
+    rig.data(3)
+
+    assert (rig.answers, rig.take()) == ([FC + "a"], [3])
+
+
+def test_a_creation_that_is_open_survives_a_snapshot_with_its_deliver_subject():
+    rig = pushed()
+    clone(rig)
+    rig.ok()
+    rig.data(1)
+
+    assert rig.take() == [1]
+
+
+class Odd(View[int]):
+    """Every other message."""
+
+    __slots__ = ()
+
+    def see(self, msg):
+        number = msg.metadata.stream_sequence
+        return (number,) if number % 2 else ()
+
+    def caught_up(self):
+        return (0,)
+
+
+def test_questions_are_answered_through_a_view_and_the_marker_keeps_its_place():
+    rig = pushed(view=Odd()).ok(pending=3)
+    rig.data(1, pending=2)
+    rig.question(FC + "a")
+    rig.data(2, 3)
+    rig.data(4, pending=9)
+
+    assert rig.take() == [1, 3, 0]
+    assert rig.answers == [FC + "a"]
+    assert rig.notices[-1] is OrderedNotice.CAUGHT_UP
+
+
+def test_a_refused_creation_keeps_what_came():
+    rig = pushed()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.data(2)
+    rig.error(503, 10008)
+    rig.run_to(1.0)
+
+    assert rig.take() == [1, 2]
+    assert rig.answers == []
+    assert rig.starts[-1]["opt_start_seq"] == 3
+
+
+def test_a_status_that_nobody_knows_is_a_reset():
+    rig = pushed().ok()
+    rig.at(5.0).status(477, "Something new")
+
+    assert rig.notices[-2] is PullNotice.UNKNOWN_STATUS
+    rig.run_to(6.0)
+    assert len(rig.creates) == 2
+
+
+def test_a_silent_server_is_allowed_under_replay_original():
+    rig = pushed(config={"replay_policy": "original"}).ok()
+    rig.run_to(100.0)
+
+    assert len(rig.creates) == 1
+
+
+def test_closed_while_the_link_is_down_nothing_is_answered():
+    rig = pushed().ok()
+    rig.data(1)
+    rig.question(FC + "a")
+    rig.port.up = False
+    rig.ordered.link_down(LOST, 0.0)
+
+    assert rig.take() == [1]
+    assert rig.answers == []
+
+
+def test_the_form_decides_flow_control_and_heartbeat():
+    with pytest.raises(InvalidConfig, match="flow_control"):
+        pushed(config={"flow_control": True})
+
+
+def test_an_intake_without_a_form_is_none():
+    rig = pushed()
+    intake = Intake(rig.ordered.backlog, rig.ordered.intake.lead, rig.ordered.intake.liveness)
+    calls = (
+        lambda: intake.prepare(rig.port),
+        lambda: intake.begin("", 0.0),
+        lambda: intake.void(None),
+        lambda: intake.ask(rig.port, 0.0),
+        lambda: intake.knows(()),
+        lambda: intake.heartbeat(b"", rig.port, 0.0),
+    )
+    for call in calls:
+        with pytest.raises(NotImplementedError):
+            call()
+    intake.question("", rig.port, 0.0)
+    intake.received([])
+    intake.taken([])
+    intake.fenced(1)
+    intake.ticked(0.0)
+    assert intake.ended((), None, b"", 0.0)
+    assert (intake.behind, intake.deadline) == (0, None)
