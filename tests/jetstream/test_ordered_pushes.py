@@ -35,7 +35,9 @@ def test_the_creation_says_where_to_deliver_and_how():
     config = rig.creates[0].config
 
     assert [type(each).__name__ for each in rig.log] == ["Sub", "Publish"]
-    assert config["deliver_subject"].startswith("_INBOX.P.1.1.")
+    assert (
+        config["deliver_subject"] == rig.port.subject == "_INBOX.P.1.1.1"
+    )  # no wildcard: it would be no interest
     assert (config["flow_control"], config["idle_heartbeat"]) == (True, 5_000_000_000)
     assert (config["ack_policy"], config["max_deliver"], config["mem_storage"]) == ("none", 1, True)
     assert rig.ok().pulls == []
@@ -125,8 +127,17 @@ def test_heartbeats_keep_it_quiet():
 def test_a_lost_link_is_a_reset_with_the_next():
     rig = pushed().ok()
     rig.data(1, 2)
-    rig.down().up()
+    rig.look()
+    old = rig.creates[0].name
+    rig.down()
+    rig.look()
+    rig.up()
 
+    assert rig.words() == [
+        f"DELETE.S.{old}",
+        f"SUB {rig.port.subject}",
+        f"CREATE.S.{rig.creates[-1].name}",
+    ]
     assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
     assert rig.creates[-1].config["deliver_subject"].startswith("_INBOX.P.1.2.")
     assert rig.take() == [1, 2]
