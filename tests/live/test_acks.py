@@ -60,13 +60,13 @@ def test_nak_with_a_delay_brings_it_back_behind_the_delay(work, nc, delay):
 
 
 def test_in_progress_keeps_it_here(work, nc, eventually):
-    orders = work(ack_wait=SOON)
+    orders = work(ack_wait=timedelta(seconds=1))
     orders.publish(1)
     message = orders.consumer.next()
-    until = monotonic() + 2 * SOON.total_seconds()
+    until = monotonic() + 1.5
     while monotonic() < until:
         assert message.in_progress()
-        nothing_comes(orders.consumer, 0.3)
+        nothing_comes(orders.consumer, 0.2)
     message.ack()
 
     assert settled(orders, eventually)

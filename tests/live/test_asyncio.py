@@ -147,7 +147,7 @@ def test_sigkill_and_restart_while_somebody_writes(server, tap, run_off, calm):
 
 def test_a_graceful_stop(server, tap, run_off, calm):
     async def play(desk):
-        async with desk.consumer.consume(10, expires=4.0, idle_heartbeat=0.5) as messages:
+        async with desk.consumer.consume(10, expires=60.0) as messages:  # no expiry, no alarm meanwhile
             reader = asyncio.create_task(desk.read(messages))
             await desk.publish(10)
             await desk.done()
