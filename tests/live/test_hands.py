@@ -77,7 +77,7 @@ def test_a_message_outlives_its_fetch_and_even_its_next(work, nc, until):
     assert orders.left() == (0, 0)
 
 
-def test_closing_can_give_back_what_is_held(work, books, nc):
+def test_closing_can_give_back_what_is_held(work, books, nc, since):
     orders = work(ack_wait=LONG)
     orders.publish(2)
     with orders.consumer.consume(acking=Acking(in_progress=True, nak_held=True)) as messages:
@@ -85,7 +85,10 @@ def test_closing_can_give_back_what_is_held(work, books, nc):
         first.ack()
 
     assert not second.ack()
-    assert orders.consumer.next().metadata.num_delivered == 2
+    again = orders.consumer.next().metadata
+    assert again.stream_sequence == second.metadata.stream_sequence
+    # 2.9.10 takes back a delivery to the pull that is gone, and with it the count of the one before.
+    assert again.num_delivered == 2 or not since(2, 10)
 
 
 def test_what_waits_too_long_is_told_and_less_is_asked_for(work, books, nc):
