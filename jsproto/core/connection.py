@@ -780,9 +780,10 @@ class Connection:
         return Parser(max_payload=self._options.max_payload)
 
     def _write(self, data: bytes) -> None:
+        """Write while the link is not up: what is closing still takes it, what comes up later takes it then."""
         state = self._link.state
-        if state is LinkState.UP or state is LinkState.CLOSING:
-            self._exchange.outbound.append(data)
+        if state is LinkState.CLOSING:
+            self._outbound.append(data)
         elif state is LinkState.CLOSED:
             raise ConversationClosed("expected an open connection, this one is closed")
         elif self._exchange.outbound.kept_size + len(data) > self._options.max_backlog:

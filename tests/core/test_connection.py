@@ -1473,3 +1473,14 @@ def test_after_the_end_nobody_has_a_deadline_whatever_it_shows(wire):
 
     assert w.connection.next_deadline() is None
     assert 0 == w.connection.conversations
+
+
+def test_an_ack_while_closing_still_goes_out(wire):
+    w = wire().up()
+    w.close()
+    w.out()
+    once = Single()
+
+    assert w.connection.settle(once, w.now)
+    assert not w.connection.settle(once, w.now)
+    assert b"PUB ack 0\r\n\r\n" == w.out()
