@@ -3,7 +3,6 @@
     python tests/run.py            everything; this is what .ci/run runs
     python tests/run.py lint types only the checks of these names
     python tests/run.py tests -- -k parser    words after -- go to pytest
-    python -m pytest tests/live    the long live suite, four server versions and a cluster (three minutes)
 
 The quick checks come first and all of them run, so that one look shows everything that is wrong; then the tests; then
 coverage, judged for each part of the tree with its own bound. The last line is pytest's own.
@@ -31,18 +30,7 @@ CHECKS: dict[str, list[str]] = {
     "docs": [PYTHON, *DOCS, "docs", "{scratch}/docs"],
 }
 #: A file of tests is one piece of work; the pieces are shared by as many processes as there are cores.
-TESTS = [
-    PYTHON,
-    "-m",
-    "pytest",
-    "-n",
-    "auto",
-    "--dist",
-    "loadfile",
-    "--cov",
-    "--cov-report=",
-    "--ignore=tests/live",
-]
+TESTS = [PYTHON, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
 
 # part of the tree -> (lowest branch coverage in percent, what of it is judged elsewhere)
 COVERAGE = {
