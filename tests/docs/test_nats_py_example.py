@@ -203,18 +203,14 @@ def test_another_link_to_the_same_server_means_another_inbox(start_server):
                 await feed.ack(msg)
 
         worker = asyncio.create_task(work())
-        publisher = await nats.connect(
-            server.url
-        )  # what is published must not depend on the link that is left
         for number in range(total):
-            await publisher.jetstream().publish("ORDERS.received", headers={"Number": str(number)})
+            await js.publish("ORDERS.received", headers={"Number": str(number)})
             if number in {50, 100}:
                 await nc.force_reconnect()
                 await asyncio.wait_for(nc.flush(), 10)
         info = await settled(js)
         await feed.close()
         await worker
-        await publisher.close()
         await nc.close()
 
         assert len(inboxes) == 3
