@@ -25,6 +25,7 @@ from jsproto.jetstream import context
 
 _HERE: Final = Path(__file__).parent
 _HANDLES: Final = (context.JetStream, context.Stream, context.Consumer)
+_MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
 _WIDTH: Final = 110
 
@@ -166,7 +167,7 @@ class _Writer:
     def _value(self, default: object) -> str:
         if isinstance(default, Enum):
             return self._noted(f"{type(default).__name__}.{default.name}")
-        for name, value in vars(context).items():
+        for name, value in (pair for module in _MODULES for pair in vars(module).items()):
             if value is default and name.isupper() and not isinstance(value, (int, float)):
                 return self._noted(name)
         return repr(default).replace("'", '"')
@@ -198,12 +199,13 @@ class _Writer:
 def _places() -> Iterable[tuple[str, str]]:
     """Every name that a signature of the facade can use, and the module that it comes from."""
     yield "final", "typing"
-    for node in ast.parse(inspect.getsource(context)).body:
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            for each in node.names:
-                yield each.asname or each.name, node.module
-        elif isinstance(node, ast.ClassDef):
-            yield node.name, context.__name__
+    for module in _MODULES:
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                for each in node.names:
+                    yield each.asname or each.name, node.module
+    for name in context.__all__:
+        yield name, context.__name__
     yield "PublishResult", "jsproto.jetstream.window"
     for colour in (ASYNC, SYNC):
         for name in ("Feed", "Sink", "Verbs"):

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypedDict
+from typing import Any, TypedDict, TypeVar, cast
 
+from attrs import NOTHING, fields
+
+from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.enums import (
     AckPolicy,
     DeliverPolicy,
@@ -30,6 +34,8 @@ from jsproto.jetstream.api.stream import (
     SubjectTransform,
 )
 from jsproto.jetstream.api.values import Timestamp
+
+DocumentT = TypeVar("DocumentT", bound=Document)
 
 
 class StreamSettings(TypedDict, total=False):
@@ -116,3 +122,34 @@ class ConsumerSettings(TypedDict, total=False):
     priority_policy: PriorityPolicy | str | None
     priority_timeout: timedelta | None
     extra: Mapping[str, object]
+
+
+def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]) -> DocumentT:
+    """A configuration from a whole one, from settings by name, or from both.
+
+    Raises:
+        InvalidConfig: neither, no such setting, or one that is needed is missing.
+    """
+    if config is not None:
+        return config.evolve(**settings)
+    known = {each.name: each for each in fields(kind)}
+    unknown = settings.keys() - known.keys()
+    if unknown:
+        raise InvalidConfig(f"expected settings of {kind.__name__}, seen {shorten(sorted(unknown))}")
+    missing = [name for name, each in known.items() if each.default is NOTHING and name not in settings]
+    if missing:
+        raise InvalidConfig(f"expected {kind.__name__} with {', '.join(missing)}, it was not given")
+    return kind(**cast("Mapping[str, Any]", settings))
+
+
+def seconds_of(timeout: float | None, default: float) -> float:
+    """A timeout in seconds, or the default.
+
+    Raises:
+        InvalidConfig: it is not above 0.
+    """
+    if timeout is None:
+        return default
+    if not timeout > 0:
+        raise InvalidConfig(f"expected a timeout > 0 s, got {timeout!r}")
+    return timeout

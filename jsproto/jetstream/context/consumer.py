@@ -1,0 +1,326 @@
+"""A consumer by its name: its care, and the ways to its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Unpack, cast, final
+
+from attrs import evolve, field, frozen
+
+from jsproto.core.procedure import Procedure, Steps
+from jsproto.errors import RequestTimeout
+from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.acking import UNKNOWN, Acking
+from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
+from jsproto.jetstream.fetch import Fetch, Next
+from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.settings import ConsumerSettings, seconds_of
+from jsproto.signals import Ended, NeedData
+
+if TYPE_CHECKING:
+    from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - nobody resolves the field's type
+
+
+@final
+@frozen(kw_only=True)
+class Consumer:
+    """A consumer by its name.
+
+    Attributes:
+        stream: its stream.
+        name: its name.
+        cached: what the server said when the handle was made, ``None`` if it was not asked.
+    """
+
+    stream: Stream
+    name: str
+    cached: ConsumerInfo | None = field(default=None, eq=False, repr=False)
+    _next: str = field(init=False, eq=False, repr=False)
+    _acking: Acking = field(init=False, eq=False, repr=False, default=UNKNOWN)
+
+    def __attrs_post_init__(self) -> None:
+        api = self.stream.js.api
+        object.__setattr__(self, "_next", api.consumer_msg_next(self.stream.name, self.name))
+        if self.cached is not None:
+            object.__setattr__(self, "_acking", UNKNOWN.within(self.cached.config))
+
+    def info(self, *, timeout: float | None = None) -> Procedure[ConsumerInfo]:
+        """Configuration and progress.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
+        )
+
+    def change(
+        self, *, timeout: float | None = None, **settings: Unpack[ConsumerSettings]
+    ) -> Procedure[Consumer]:
+        """Read the configuration, change some settings, write it back with all that was read.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a setting that cannot work.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        changes = cast("Mapping[str, object]", settings)
+
+        def steps() -> Steps[Consumer]:
+            info = yield from procedures.change_consumer(
+                js.api, self.stream.name, self.name, changes, timeout=seconds
+            )
+            return evolve(self, cached=info)
+
+        return Procedure(steps)
+
+    def delete(self, *, timeout: float | None = None) -> Procedure[None]:
+        """Delete it.
+
+        Raises:
+            ConsumerNotFound: it is gone already.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: procedures.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds)
+        )
+
+    # ------------------------------------------------------------------ pulling
+
+    def fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        mode: FetchMode = FetchMode.WAIT,
+        expires: float | None = None,
+        timeout: float | None = None,
+        idle_heartbeat: float | None = None,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        pin: str = "",
+        acking: Acking = UNKNOWN,
+    ) -> Fetch[JsMessage]:
+        """So many messages, or bytes, by one request: a feed with a definite end.
+
+        Args:
+            max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
+            max_bytes: the most bytes, as the server counts them.
+            mode: whether to wait for messages that are not there yet.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
+            timeout: seconds until the fetch ends here, whatever the server says.
+            idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            pin: the pin id of the last message of a pinned consumer.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            StatusError: the server ended the request with an error, and no message had come.
+            NoResponders: nobody serves the consumer.
+            HeartbeatsMissed: the server fell silent, and no message had come.
+            Disconnected: the link was lost, and no message had come.
+        """
+        return Fetch(
+            self.next_subject,
+            FetchOptions(
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                mode=mode,
+                expires=expires,
+                timeout=timeout,
+                idle_heartbeat=idle_heartbeat,
+                group=group,
+                min_pending=min_pending,
+                min_ack_pending=min_ack_pending,
+                priority=priority,
+                pin=pin,
+                acking=self._known(acking),
+            ),
+        )
+
+    def next(
+        self, *, timeout: float = 5.0, mode: FetchMode = FetchMode.WAIT, acking: Acking = UNKNOWN
+    ) -> NextMessage:
+        """One message.
+
+        Args:
+            timeout: seconds to wait for it.
+            mode: whether to wait for a message that is not there yet.
+            acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
+
+        Raises:
+            RequestTimeout: there was none in time.
+            StatusError: the server ended the request with an error.
+            NoResponders: nobody serves the consumer.
+            Disconnected: the link was lost before it came.
+        """
+        return NextMessage(self._next, _next_options(timeout, mode, self._known(acking)))
+
+    def consume(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        within_bytes: int | None = None,
+        stop_after: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        on_deleted: OnDeleted = OnDeleted.END,
+        watch_gaps: bool = False,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        acking: Acking = UNKNOWN,
+    ) -> Consume[JsMessage]:
+        """An endless feed of its messages, which asks for more as they are taken.
+
+        A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
+        more is asked for than the consumer could deliver or would allow.
+
+        Args:
+            max_messages: the most messages asked for and buffered; 500 if neither this nor ``max_bytes`` is given.
+            max_bytes: the most bytes asked for and buffered, as the server counts them; excludes ``max_messages``.
+            threshold_messages: ask again when so many are left; half of ``max_messages``.
+            threshold_bytes: ask again when so many are left; half of ``max_bytes``.
+            within_bytes: with ``max_messages``, bounds the bytes too; ``threshold_bytes`` then belongs to it.
+            stop_after: end when so many messages have come; no more are ever asked for.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            on_deleted: what to do when the consumer is deleted.
+            watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            acking: how messages in hand are treated, and what else is known of acknowledgements.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            ConsumerDeleted: it was deleted.
+            StatusError: the server refuses for good.
+        """
+        options = ConsumeOptions(
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            threshold_messages=threshold_messages,
+            threshold_bytes=threshold_bytes,
+            within_bytes=within_bytes,
+            stop_after=stop_after,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            watch_gaps=watch_gaps,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            acking=acking,
+        )
+        return Consume(
+            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+        )
+
+    def ack_next(
+        self,
+        *,
+        stop_after: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        on_deleted: OnDeleted = OnDeleted.END,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        acking: Acking = UNKNOWN,
+    ) -> AckNext[JsMessage]:
+        """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
+
+        For long jobs: nothing waits here while one is worked on.
+
+        Args:
+            stop_after: end when so many messages have come.
+            expires: seconds until the server ends one pull; from 1.
+            idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            on_deleted: what to do when the consumer is deleted.
+            group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            acking: how the message in hand is treated, and what else is known of acknowledgements.
+
+        Raises:
+            InvalidConfig: what cannot work, before anything is sent.
+            ConsumerDeleted: it was deleted.
+            StatusError: the server refuses for good.
+        """
+        options = ConsumeOptions(
+            max_messages=1,
+            stop_after=stop_after,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            on_deleted=on_deleted,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            acking=acking,
+        )
+        return AckNext(
+            self.next_subject, options if self.cached is None else options.within(self.cached.config)
+        )
+
+    def _known(self, acking: Acking) -> Acking:
+        """What is wished, and known of the consumer."""
+        if acking is UNKNOWN:
+            return self._acking
+        return acking if self.cached is None else acking.within(self.cached.config)
+
+    @property
+    def next_subject(self) -> str:
+        """Where its pulls are published."""
+        return self._next
+
+
+@final
+class NextMessage(Next[JsMessage]):
+    """A `Next` to be run for its one message: that there is none is an error."""
+
+    __slots__ = ()
+
+    def nothing(self) -> NeedData | Ended:
+        """Raise if it ended well and yet without a message."""
+        if self.ended and self.error is None and not self.got:
+            why = "unknown" if self.reason is None else self.reason.name
+            raise RequestTimeout(
+                f"expected a message on {self.subject} within {self.options.wait:g} s, none came ({why})"
+            )
+        return super().nothing()
+
+
+@lru_cache(maxsize=64, typed=True)
+def _next_options(timeout: float, mode: FetchMode, acking: Acking) -> FetchOptions:
+    """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
+    return FetchOptions(max_messages=1, timeout=timeout, mode=mode, acking=acking)

@@ -1,0 +1,345 @@
+"""JetStream of one account and domain: publishing, and the streams there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Literal, Unpack, final
+
+from attrs import field, frozen
+
+from jsproto.core.procedure import Procedure, Steps
+from jsproto.errors import InvalidConfig
+from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
+from jsproto.jetstream.context.stream import Stream
+from jsproto.jetstream.message import JsMessage, confirmed
+from jsproto.jetstream.settings import StreamSettings, configured, seconds_of
+from jsproto.jetstream.window import PublishWindow
+from jsproto.wire.headers import HeaderItems
+from jsproto.wire.subjects import stream_name
+
+
+@final
+@frozen(kw_only=True)
+class JetStream:
+    """JetStream of one account and domain.
+
+    Args:
+        domain: name of another domain than the server's own.
+        prefix: the whole API prefix instead, for an API that is imported under another name.
+        timeout: seconds that each request waits for its answer, unless a method is told otherwise.
+
+    Raises:
+        InvalidConfig: both a domain and a prefix, or a timeout that is not above 0.
+        InvalidSubject: a domain or prefix that no subject can carry.
+    """
+
+    domain: str | None = None
+    prefix: str | None = None
+    timeout: float = 5.0
+    api: ApiSubjects = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.domain is not None and self.prefix is not None:
+            raise InvalidConfig(f"expected a domain or a prefix, got {self.domain!r} and {self.prefix!r}")
+        if not self.timeout > 0:
+            raise InvalidConfig(f"expected a timeout > 0 s, got {self.timeout!r}")
+        api = (
+            ApiSubjects.for_domain(self.domain) if self.domain else ApiSubjects(self.prefix or DEFAULT_PREFIX)
+        )
+        object.__setattr__(self, "api", api)
+
+    # ------------------------------------------------------------------ publishing
+
+    def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        msg_id: str | None = None,
+        expected_stream: str | None = None,
+        expected_last_sequence: int | None = None,
+        expected_last_subject_sequence: int | None = None,
+        expected_last_subject_sequence_subject: str | None = None,
+        expected_last_msg_id: str | None = None,
+        ttl: timedelta | Literal["never"] | None = None,
+        timeout: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+    ) -> Procedure[PubAck]:
+        """Publish a message and wait until a stream has stored it.
+
+        Args:
+            subject: a subject that a stream stores.
+            payload: the message.
+            headers: the message's own headers.
+            msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored again.
+            expected_stream: the stream that must store it.
+            expected_last_sequence: the last sequence that the stream must have.
+            expected_last_subject_sequence: the last sequence that the subject must have; 0 means no message yet.
+            expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant (2.11).
+            expected_last_msg_id: id of the stream's last message.
+            ttl: how long the message lives, at least one second, or for ever (2.11, ADR-43).
+            timeout: seconds for all attempts together.
+            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
+            retry_wait: seconds before it is sent again.
+
+        Raises:
+            NoResponders: no stream stores this subject.
+            ExpectationFailed: what was expected does not hold; the class says what.
+            JetStreamError: the stream refuses the message otherwise.
+            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
+            Disconnected: the same, because the link was lost.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(
+            lambda: publish(
+                subject,
+                payload,
+                headers=headers,
+                msg_id=msg_id,
+                expected_stream=expected_stream,
+                expected_last_sequence=expected_last_sequence,
+                expected_last_subject_sequence=expected_last_subject_sequence,
+                expected_last_subject_sequence_subject=expected_last_subject_sequence_subject,
+                expected_last_msg_id=expected_last_msg_id,
+                ttl=ttl,
+                timeout=seconds,
+                retries=retries,
+                retry_wait=retry_wait,
+            )
+        )
+
+    def publish_window(
+        self,
+        *,
+        max_pending: int = 1000,
+        max_bytes: int = 0,
+        ack_timeout: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+        results: bool = True,
+        max_results: int = 65_536,
+    ) -> PublishWindow:
+        """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
+
+        It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
+        `PublishResult` for each.
+
+        Args:
+            max_pending: messages under way.
+            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
+            ack_timeout: seconds within which each message ends.
+            retries: how often a message that met no responders is sent again.
+            retry_wait: seconds before each of these.
+            results: whether acknowledgements are handed out too, not only failures.
+            max_results: how many results are kept for whoever does not take them.
+
+        Raises:
+            InvalidConfig: a bound, number or time that cannot work.
+        """
+        return PublishWindow(
+            max_pending=max_pending,
+            max_bytes=max_bytes,
+            ack_timeout=seconds_of(ack_timeout, self.timeout),
+            retries=retries,
+            retry_wait=retry_wait,
+            results=results,
+            max_results=max_results,
+        )
+
+    def confirm(
+        self, message: JsMessage, verb: Verb = ACK, *, timeout: float | None = None
+    ) -> Procedure[bool]:
+        """Settle a message and wait until the server says that it has (the double ack).
+
+        ``False`` means that nothing was sent, because the message is settled already or needs no acknowledgement.
+
+        Raises:
+            RequestTimeout: no answer in time; the message is open again.
+            NoResponders: the consumer is gone, or wants no acknowledgements.
+            Disconnected: the link was lost meanwhile.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: confirmed(message, verb, timeout=seconds))
+
+    # ------------------------------------------------------------------ the account
+
+    def account_info(self, *, timeout: float | None = None) -> Procedure[AccountInfo]:
+        """Usage and limits of the account.
+
+        Raises:
+            JetStreamNotEnabled: no JetStream here, or no such domain.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: procedures.account_info(self.api, timeout=seconds))
+
+    # ------------------------------------------------------------------ streams
+
+    def stream(self, name: str) -> Stream:
+        """A handle of a stream by its name; the server is not asked.
+
+        Raises:
+            InvalidSubject: no stream can have this name.
+        """
+        return Stream(js=self, name=stream_name(name))
+
+    def create_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> Procedure[Stream]:
+        """Make a stream; one that is there with the same configuration will do.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamExists: there is one with another configuration.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        made = configured(StreamConfig, config, settings)
+        seconds = seconds_of(timeout, self.timeout)
+        return self._stream(
+            lambda: procedures.create_stream(
+                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+            )
+        )
+
+    def update_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> Procedure[Stream]:
+        """Replace the configuration of a stream: what is not set goes back to the server's defaults.
+
+        To edit what is there, use the handle's ``change``.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamNotFound: no such stream.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        made = configured(StreamConfig, config, settings)
+        seconds = seconds_of(timeout, self.timeout)
+        return self._stream(
+            lambda: procedures.update_stream(
+                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+            )
+        )
+
+    def create_or_update_stream(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> Procedure[Stream]:
+        """Update a stream, or make it if it is not there.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds for each of the at most two questions.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        made = configured(StreamConfig, config, settings)
+        seconds = seconds_of(timeout, self.timeout)
+        return self._stream(
+            lambda: procedures.create_or_update_stream(
+                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+            )
+        )
+
+    def stream_info(
+        self,
+        stream: str,
+        *,
+        subjects_filter: str = "",
+        deleted_details: bool = False,
+        timeout: float | None = None,
+    ) -> Procedure[StreamInfo]:
+        """Configuration and state of a stream.
+
+        Args:
+            stream: its name.
+            subjects_filter: also count messages of the subjects that match, the first page of them.
+            deleted_details: also list deleted sequences.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(
+            lambda: procedures.stream_info(
+                self.api,
+                stream,
+                subjects_filter=subjects_filter,
+                deleted_details=deleted_details,
+                timeout=seconds,
+            )
+        )
+
+    def delete_stream(self, stream: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Delete a stream with its consumers and messages.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: procedures.delete_stream(self.api, stream, timeout=seconds))
+
+    def stream_names(self, *, subject: str = "", timeout: float | None = None) -> Procedure[tuple[str, ...]]:
+        """Names of all streams, or of those that store ``subject``."""
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: procedures.stream_names(self.api, subject=subject, timeout=seconds))
+
+    def streams(
+        self, *, subject: str = "", timeout: float | None = None
+    ) -> Procedure[tuple[StreamInfo, ...]]:
+        """All streams, or those that store ``subject``."""
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
+
+    def _stream(self, asking: Callable[[], Steps[StreamInfo]]) -> Procedure[Stream]:
+        def steps() -> Steps[Stream]:
+            info = yield from asking()
+            return Stream(js=self, name=info.config.name, cached=info)
+
+        return Procedure(steps)

@@ -1,0 +1,228 @@
+"""A stream by its name: its care, and the consumers there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Unpack, cast, final
+
+from attrs import evolve, field, frozen
+
+from jsproto.core.procedure import Procedure, Steps
+from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.context.consumer import Consumer
+from jsproto.jetstream.settings import ConsumerSettings, StreamSettings, configured, seconds_of
+from jsproto.wire.subjects import consumer_name
+
+if TYPE_CHECKING:
+    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
+
+
+@final
+@frozen(kw_only=True)
+class Stream:
+    """A stream by its name.
+
+    Attributes:
+        js: where it is.
+        name: its name.
+        cached: what the server said when the handle was made, ``None`` if it was not asked.
+    """
+
+    js: JetStream
+    name: str
+    cached: StreamInfo | None = field(default=None, eq=False, repr=False)
+
+    def info(
+        self, *, subjects_filter: str = "", deleted_details: bool = False, timeout: float | None = None
+    ) -> Procedure[StreamInfo]:
+        """Configuration and state.
+
+        Args:
+            subjects_filter: also count messages of the subjects that match, the first page of them.
+            deleted_details: also list deleted sequences.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is gone.
+        """
+        return self.js.stream_info(
+            self.name, subjects_filter=subjects_filter, deleted_details=deleted_details, timeout=timeout
+        )
+
+    def change(
+        self, *, timeout: float | None = None, **settings: Unpack[StreamSettings]
+    ) -> Procedure[Stream]:
+        """Read the configuration, change some settings, write it back with all that was read.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `StreamConfig`.
+
+        Raises:
+            StreamNotFound: it is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a setting that cannot work.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        changes = cast("Mapping[str, object]", settings)
+
+        def steps() -> Steps[Stream]:
+            info = yield from procedures.change_stream(js.api, self.name, changes, timeout=seconds)
+            return evolve(self, cached=info)
+
+        return Procedure(steps)
+
+    def delete(self, *, timeout: float | None = None) -> Procedure[None]:
+        """Delete it with its consumers and messages.
+
+        Raises:
+            StreamNotFound: it is gone already.
+        """
+        return self.js.delete_stream(self.name, timeout=timeout)
+
+    # ------------------------------------------------------------------ consumers
+
+    def consumer(self, name: str) -> Consumer:
+        """A handle of a consumer by its name; the server is not asked.
+
+        Raises:
+            InvalidSubject: no consumer can have this name.
+        """
+        return Consumer(stream=self, name=consumer_name(name))
+
+    def create_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> Procedure[Consumer]:
+        """Make a consumer; one that is there with the same configuration will do.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given; the server's own
+                default is none.
+
+        Raises:
+            ConsumerExists: there is one with another configuration.
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        return self._put(
+            ConsumerAction.CREATE, config, settings, pedantic=pedantic, strict=strict, timeout=timeout
+        )
+
+    def update_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> Procedure[Consumer]:
+        """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
+
+        To edit what is there, use the handle's ``change``.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            ConsumerDoesNotExist: there is none.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        return self._put(
+            ConsumerAction.UPDATE, config, settings, pedantic=pedantic, strict=strict, timeout=timeout
+        )
+
+    def create_or_update_consumer(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        pedantic: bool = False,
+        strict: bool = False,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> Procedure[Consumer]:
+        """Update a consumer, or make it if it is not there.
+
+        Args:
+            config: what; or its settings by name, which also edit a ``config`` given beside them.
+            pedantic: the server refuses what it would otherwise adjust (2.11).
+            strict: refuse a server that leaves out a setting.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`.
+
+        Raises:
+            StreamNotFound: the stream is gone.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: it cannot work; nothing was sent.
+        """
+        return self._put(
+            ConsumerAction.CREATE_OR_UPDATE,
+            config,
+            settings,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
+        )
+
+    def consumer_names(self, *, timeout: float | None = None) -> Procedure[tuple[str, ...]]:
+        """Names of all its consumers."""
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(lambda: procedures.consumer_names(self.js.api, self.name, timeout=seconds))
+
+    def consumers(self, *, timeout: float | None = None) -> Procedure[tuple[ConsumerInfo, ...]]:
+        """All its consumers."""
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(lambda: procedures.consumers(self.js.api, self.name, timeout=seconds))
+
+    def _put(
+        self,
+        action: ConsumerAction,
+        config: ConsumerConfig | None,
+        settings: ConsumerSettings,
+        *,
+        pedantic: bool,
+        strict: bool,
+        timeout: float | None,
+    ) -> Procedure[Consumer]:
+        made = configured(ConsumerConfig, config, settings)
+        if made.ack_policy is None:
+            made = made.evolve(ack_policy=AckPolicy.EXPLICIT)
+        seconds = seconds_of(timeout, self.js.timeout)
+        return self._consumer(
+            lambda: procedures.create_consumer(
+                self.js.api,
+                self.name,
+                made,
+                action=action,
+                pedantic=pedantic,
+                strict=strict,
+                timeout=seconds,
+            )
+        )
+
+    def _consumer(self, asking: Callable[[], Steps[ConsumerInfo]]) -> Procedure[Consumer]:
+        def steps() -> Steps[Consumer]:
+            info = yield from asking()
+            return Consumer(stream=self, name=info.name, cached=info)
+
+        return Procedure(steps)
