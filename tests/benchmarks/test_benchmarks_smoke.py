@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
-RUN = Path(__file__).with_name("run.py")
+HERE = Path(__file__).parent
 
 
 def command(*arguments):
+    return script("run.py", *arguments)
+
+
+def script(name, *arguments):
     return subprocess.run(
-        [sys.executable, str(RUN), *arguments],
+        [sys.executable, str(HERE / name), *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -60,3 +64,36 @@ def test_an_unknown_case_is_refused_by_name():
     expected = 2
     assert expected == done.returncode
     assert "'nonsense' is not one of parse-msg" in done.stderr
+
+
+@pytest.mark.live
+def test_the_table_of_sizes_has_a_row_for_each_size_and_judges_it_by_the_one_before():
+    done = script("sizes.py", "--rounds", "1", "--scale", "0.02", "--only", "bytes")
+
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][4:]
+    expected = [
+        "next",
+        "250",
+        "500",
+        "1,000",
+        "2,500",
+        "10,000",
+        "50,000",
+        "250,000",
+        "1,000,000",
+        "10,000,000",
+    ]
+    assert expected == [row[0] for row in rows], done.stderr
+    assert ["", ""] == [row[4] for row in rows[:2]]
+    assert all(row[4] in {"held", "MISSED"} for row in rows[2:]), "nothing stalls"
+
+
+@pytest.mark.live
+def test_the_footprint_of_a_consumer_and_of_a_message_is_told_in_bytes():
+    done = script("footprint.py", "--rounds", "1")
+
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()][4:]
+    told = {what: int(number.replace(",", "")) for what, number in rows}
+    assert 0 < told["open consumer"] < 20_000, done.stderr
+    assert 128 < told["message of 128 B at hand"] < 1_000
+    assert told["message of 128 B at hand"] < told["message of 128 B in the user's hands, untouched"]
