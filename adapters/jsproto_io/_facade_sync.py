@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Literal, Unpack, final
 
+from jsproto.core.subscription import Overflow
 from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
@@ -15,7 +16,8 @@ from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Stream
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
+from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
 from jsproto.jetstream.window import PublishResult
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._messages import SyncMessage
@@ -367,6 +369,162 @@ class SyncJetStream:
         )
         return self._nc.run(described)
 
+    def subscribe(
+        self,
+        subject: str = "",
+        *,
+        stream: str = "",
+        consumer: str = "",
+        queue: str = "",
+        config: ConsumerConfig | None = None,
+        owner: bool | None = None,
+        heartbeat_factor: float = 3.0,
+        watch_gaps: bool = True,
+        auto_ack: bool = False,
+        raw: bool = False,
+        max_messages: int = 65536,
+        max_bytes: int = 67108864,
+        policy: Overflow = Overflow.DROP_NEWEST,
+        timeout: float | None = None,
+        **settings: Unpack[PushSettings],
+    ) -> SyncFeed[SyncMessage]:
+        """What a push consumer sends: it is found, or made, when the feed is opened.
+
+        The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
+        described is made if it is not there, and must be as described if it is.
+
+        Args:
+            subject: what to receive; the consumer filters by it.
+            stream: the stream, if it is known.
+            consumer: an existing consumer to bind to.
+            queue: share the messages with the other members of this group; the durable's name if none is named.
+            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            owner: whether a consumer that is made here is deleted at the end; left out: if we gave it no name.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
+            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
+            auto_ack: acknowledge each message when the reader comes back for the next one.
+            raw: hand out statuses like messages and act upon none of them.
+            max_messages: most messages that may wait here while the consumer has no flow control.
+            max_bytes: most bytes of them.
+            policy: what happens to messages that do not fit; each is counted, and told.
+            timeout: seconds for each question of the workflow.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+
+        Raises:
+            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read, too: what was found.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            JetStreamError: when the feed is read: the server refuses.
+        """
+        described = self._pure.subscribe(
+            subject,
+            stream=stream,
+            consumer=consumer,
+            queue=queue,
+            config=config,
+            owner=owner,
+            heartbeat_factor=heartbeat_factor,
+            watch_gaps=watch_gaps,
+            auto_ack=auto_ack,
+            raw=raw,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            policy=policy,
+            timeout=timeout,
+            **settings,
+        )
+        return self._nc.stream(described)
+
+    def pull_subscribe(
+        self,
+        subject: str = "",
+        *,
+        stream: str = "",
+        consumer: str = "",
+        config: ConsumerConfig | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> SyncConsumer:
+        """Find a pull consumer, or make it: a handle to fetch and consume from.
+
+        The stream is found by the subject if it is not named. A consumer that is named is taken to be there even if the
+        server does not tell; one that is only described is made if it is not there. What is made here stays.
+
+        Args:
+            subject: what to receive; the consumer filters by it.
+            stream: the stream, if it is known.
+            consumer: an existing consumer to bind to.
+            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            timeout: seconds for each question of the workflow.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+
+        Raises:
+            SubscribeRefused: it cannot work as asked, or what was found is another one; the class says why.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            JetStreamError: the server refuses.
+        """
+        described = self._pure.pull_subscribe(
+            subject,
+            stream=stream,
+            consumer=consumer,
+            config=config,
+            timeout=timeout,
+            **settings,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
+    def ordered_consumer(
+        self,
+        stream: str,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        until_caught_up: bool = False,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> SyncFeed[SyncMessage]:
+        """Every message of a stream once and in order, whatever happens to consumers, servers and links.
+
+        Nothing is acknowledged, and no consumer is left behind.
+
+        Args:
+            stream: its name.
+            form: whether to ask for messages, or to be pushed to with flow control.
+            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor ``max_bytes`` is given.
+            max_bytes: most bytes asked for and buffered, if it asks.
+            expires: seconds until the server ends one request; from 1.
+            idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
+            until_caught_up: end when everything that was there at the beginning has been handed out.
+            name_prefix: begins the names of the consumers on the server.
+            timeout: seconds that a creation or deletion waits for its answer.
+            config: what to read; or its settings by name, which also edit a ``config`` given beside them.
+            settings: fields of `ConsumerConfig`: filters, start, replay.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            InvalidSubject: no stream can have this name.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        described = self._pure.ordered_consumer(
+            stream,
+            form=form,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            until_caught_up=until_caught_up,
+            name_prefix=name_prefix,
+            timeout=timeout,
+            config=config,
+            **settings,
+        )
+        return self._nc.stream(described)
+
 
 @final
 class SyncStream:
@@ -593,6 +751,76 @@ class SyncStream:
             timeout=timeout,
         )
         return self._nc.run(described)
+
+    def ordered(
+        self,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> SyncFeed[SyncMessage]:
+        """Its messages, those that are there and those that will come, each once and in order.
+
+        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        described = self._pure.ordered(
+            form=form,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            name_prefix=name_prefix,
+            timeout=timeout,
+            config=config,
+            **settings,
+        )
+        return self._nc.stream(described)
+
+    def read(
+        self,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> SyncFeed[SyncMessage]:
+        """Its messages that are there now, each once and in order: a feed with an end.
+
+        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        described = self._pure.read(
+            form=form,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            name_prefix=name_prefix,
+            timeout=timeout,
+            config=config,
+            **settings,
+        )
+        return self._nc.stream(described)
 
 
 @final
@@ -866,6 +1094,50 @@ class SyncConsumer:
             min_ack_pending=min_ack_pending,
             priority=priority,
             acking=acking,
+        )
+        return self._nc.stream(described)
+
+    def subscribe(
+        self,
+        *,
+        queue: str = "",
+        heartbeat_factor: float = 3.0,
+        watch_gaps: bool = True,
+        auto_ack: bool = False,
+        raw: bool = False,
+        max_messages: int = 65536,
+        max_bytes: int = 67108864,
+        policy: Overflow = Overflow.DROP_NEWEST,
+        timeout: float | None = None,
+    ) -> SyncFeed[SyncMessage]:
+        """What it pushes, if it is a push consumer. It stays when the feed ends.
+
+        Args:
+            queue: the group that it was made for, to share its messages with the other members.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
+            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
+            auto_ack: acknowledge each message when the reader comes back for the next one.
+            raw: hand out statuses like messages and act upon none of them.
+            max_messages: most messages that may wait here while the consumer has no flow control.
+            max_bytes: most bytes of them.
+            policy: what happens to messages that do not fit; each is counted, and told.
+            timeout: seconds for the question what it is.
+
+        Raises:
+            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class says why.
+            ConsumerNotFound: when the feed is read: it is gone.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+        """
+        described = self._pure.subscribe(
+            queue=queue,
+            heartbeat_factor=heartbeat_factor,
+            watch_gaps=watch_gaps,
+            auto_ack=auto_ack,
+            raw=raw,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            policy=policy,
+            timeout=timeout,
         )
         return self._nc.stream(described)
 

@@ -36,6 +36,8 @@ _WANTS: Final = {
     "Fetch": ("stream", "{colour}Feed[{colour}Message]"),
     "Consume": ("stream", "{colour}Feed[{colour}Message]"),
     "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
+    "PushSubscription": ("stream", "{colour}Feed[{colour}Message]"),
+    "OrderedConsumer": ("stream", "{colour}Feed[{colour}Message]"),
     "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
 }
 

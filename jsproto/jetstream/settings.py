@@ -124,6 +124,56 @@ class ConsumerSettings(TypedDict, total=False):
     extra: Mapping[str, object]
 
 
+class PushSettings(TypedDict, total=False):
+    """Fields of `jsproto.jetstream.api.consumer.ConsumerConfig` that mean something where the server pushes.
+
+    Filter and group are missing: they are the subject and the queue of the subscription.
+    """
+
+    durable_name: str | None
+    name: str | None
+    description: str | None
+    deliver_policy: DeliverPolicy | str | None
+    opt_start_seq: int | None
+    opt_start_time: Timestamp | datetime | None
+    ack_policy: AckPolicy | str | None
+    ack_wait: timedelta | None
+    max_deliver: int | None
+    backoff: Sequence[timedelta]
+    filter_subjects: Sequence[str]
+    replay_policy: ReplayPolicy | str | None
+    rate_limit_bps: int | None
+    sample_freq: str | int | None
+    max_ack_pending: int | None
+    flow_control: bool | None
+    headers_only: bool | None
+    deliver_subject: str | None
+    idle_heartbeat: timedelta | None
+    inactive_threshold: timedelta | None
+    num_replicas: int | None
+    mem_storage: bool | None
+    metadata: Mapping[str, str]
+    pause_until: Timestamp | datetime | None
+    extra: Mapping[str, object]
+
+
+class OrderedSettings(TypedDict, total=False):
+    """Fields of `jsproto.jetstream.api.consumer.ConsumerConfig` that an ordered consumer leaves to its user."""
+
+    description: str | None
+    deliver_policy: DeliverPolicy | str | None
+    opt_start_seq: int | None
+    opt_start_time: Timestamp | datetime | None
+    filter_subject: str | None
+    filter_subjects: Sequence[str]
+    replay_policy: ReplayPolicy | str | None
+    rate_limit_bps: int | None
+    headers_only: bool | None
+    inactive_threshold: timedelta | None
+    metadata: Mapping[str, str]
+    extra: Mapping[str, object]
+
+
 def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mapping[str, object]) -> DocumentT:
     """A configuration from a whole one, from settings by name, or from both.
 

@@ -17,6 +17,8 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.context import Consumer, JetStream, NextMessage, Stream
 from jsproto.jetstream.fetch import Fetch
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.window import PublishWindow
 from jsproto_io import _facade_async, _facade_sync, _generate
 from jsproto_io._options import ConnectOptions, options_of
@@ -94,6 +96,9 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "delete_stream", ("S",), {}, "run", Procedure
     yield JetStream, "stream_names", (), {}, "run", Procedure
     yield JetStream, "streams", (), {}, "run", Procedure
+    yield JetStream, "subscribe", ("s.a",), {"ack_policy": "none"}, "stream", PushSubscription
+    yield JetStream, "pull_subscribe", ("s.a",), {"durable_name": "C"}, "run", Procedure
+    yield JetStream, "ordered_consumer", ("S",), {"deliver_policy": "new"}, "stream", OrderedConsumer
     yield Stream, "info", (), {}, "run", Procedure
     yield Stream, "change", (), {"max_msgs": 1}, "run", Procedure
     yield Stream, "delete", (), {}, "run", Procedure
@@ -102,9 +107,12 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Stream, "create_or_update_consumer", (), config, "run", Procedure
     yield Stream, "consumer_names", (), {}, "run", Procedure
     yield Stream, "consumers", (), {}, "run", Procedure
+    yield Stream, "ordered", (), {}, "stream", OrderedConsumer
+    yield Stream, "read", (), {"filter_subject": "s.a"}, "stream", OrderedConsumer
     yield Consumer, "info", (), {}, "run", Procedure
     yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
     yield Consumer, "delete", (), {}, "run", Procedure
+    yield Consumer, "subscribe", (), {"queue": "q"}, "stream", PushSubscription
     yield Consumer, "fetch", (10,), {}, "stream", Fetch
     yield Consumer, "consume", (), {"max_messages": 10}, "stream", Consume
     yield Consumer, "ack_next", (), {"expires": 2.0}, "stream", AckNext
@@ -116,6 +124,7 @@ MADE = {
     "update_stream": Stream(js=JetStream(), name="S"),
     "create_or_update_stream": Stream(js=JetStream(), name="S"),
     "change": None,
+    "pull_subscribe": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "create_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "update_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "create_or_update_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),

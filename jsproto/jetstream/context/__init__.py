@@ -5,7 +5,7 @@ Theory. What a user wants from JetStream is said here once, for all adapters and
 Their methods answer with
 
 - a `Procedure`, to be run for its one result;
-- a feed (`Fetch`, `Consume`), to be streamed;
+- a feed (`Fetch`, `Consume`, `PushSubscription`, `OrderedConsumer`), to be streamed;
 - a sink (`PublishWindow`), to be filled;
 - another handle, for which nobody is asked.
 

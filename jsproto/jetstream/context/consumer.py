@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast, final
 from attrs import evolve, field, frozen
 
 from jsproto.core.procedure import Procedure, Steps
+from jsproto.core.subscription import Overflow
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
@@ -19,6 +20,8 @@ from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.fetch import Fetch, Next
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.push_options import PUSH_FACTOR
 from jsproto.jetstream.settings import ConsumerSettings, seconds_of
 from jsproto.signals import Ended, NeedData
 
@@ -290,6 +293,53 @@ class Consumer:
         )
         return AckNext(
             self.next_subject, options if self.cached is None else options.within(self.cached.config)
+        )
+
+    # ------------------------------------------------------------------ being pushed to
+
+    def subscribe(
+        self,
+        *,
+        queue: str = "",
+        heartbeat_factor: float = PUSH_FACTOR,
+        watch_gaps: bool = True,
+        auto_ack: bool = False,
+        raw: bool = False,
+        max_messages: int = 65_536,
+        max_bytes: int = 64 * 1024 * 1024,
+        policy: Overflow = Overflow.DROP_NEWEST,
+        timeout: float | None = None,
+    ) -> PushSubscription[JsMessage]:
+        """What it pushes, if it is a push consumer. It stays when the feed ends.
+
+        Args:
+            queue: the group that it was made for, to share its messages with the other members.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
+            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
+            auto_ack: acknowledge each message when the reader comes back for the next one.
+            raw: hand out statuses like messages and act upon none of them.
+            max_messages: most messages that may wait here while the consumer has no flow control.
+            max_bytes: most bytes of them.
+            policy: what happens to messages that do not fit; each is counted, and told.
+            timeout: seconds for the question what it is.
+
+        Raises:
+            SubscribeRefused: when the feed is read: it cannot be subscribed to like this; the class says why.
+            ConsumerNotFound: when the feed is read: it is gone.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+        """
+        return self.stream.js.subscribe(
+            stream=self.stream.name,
+            consumer=self.name,
+            queue=queue,
+            heartbeat_factor=heartbeat_factor,
+            watch_gaps=watch_gaps,
+            auto_ack=auto_ack,
+            raw=raw,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            policy=policy,
+            timeout=timeout,
         )
 
     def _known(self, acking: Acking) -> Acking:

@@ -9,18 +9,35 @@ from typing import Literal, Unpack, final
 from attrs import field, frozen
 
 from jsproto.core.procedure import Procedure, Steps
+from jsproto.core.subscription import Overflow
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.api import procedures
 from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
+from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.stream import Stream
 from jsproto.jetstream.message import JsMessage, confirmed
-from jsproto.jetstream.settings import StreamSettings, configured, seconds_of
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.ordered_config import HEARTBEAT, Form, OrderedOptions
+from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.push_options import PUSH_FACTOR, PushOptions
+from jsproto.jetstream.settings import (
+    ConsumerSettings,
+    OrderedSettings,
+    PushSettings,
+    StreamSettings,
+    configured,
+    seconds_of,
+)
+from jsproto.jetstream.view import Messages
 from jsproto.jetstream.window import PublishWindow
+from jsproto.jetstream.workflow import Subscribe, bind_pull
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import stream_name
 
@@ -336,6 +353,172 @@ class JetStream:
         """All streams, or those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
+
+    # ------------------------------------------------------------------ subscribing
+
+    def subscribe(
+        self,
+        subject: str = "",
+        *,
+        stream: str = "",
+        consumer: str = "",
+        queue: str = "",
+        config: ConsumerConfig | None = None,
+        owner: bool | None = None,
+        heartbeat_factor: float = PUSH_FACTOR,
+        watch_gaps: bool = True,
+        auto_ack: bool = False,
+        raw: bool = False,
+        max_messages: int = 65_536,
+        max_bytes: int = 64 * 1024 * 1024,
+        policy: Overflow = Overflow.DROP_NEWEST,
+        timeout: float | None = None,
+        **settings: Unpack[PushSettings],
+    ) -> PushSubscription[JsMessage]:
+        """What a push consumer sends: it is found, or made, when the feed is opened.
+
+        The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
+        described is made if it is not there, and must be as described if it is.
+
+        Args:
+            subject: what to receive; the consumer filters by it.
+            stream: the stream, if it is known.
+            consumer: an existing consumer to bind to.
+            queue: share the messages with the other members of this group; the durable's name if none is named.
+            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            owner: whether a consumer that is made here is deleted at the end; left out: if we gave it no name.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 3 (ADR-15).
+            watch_gaps: report holes in the consumer sequence; a queue group is never watched.
+            auto_ack: acknowledge each message when the reader comes back for the next one.
+            raw: hand out statuses like messages and act upon none of them.
+            max_messages: most messages that may wait here while the consumer has no flow control.
+            max_bytes: most bytes of them.
+            policy: what happens to messages that do not fit; each is counted, and told.
+            timeout: seconds for each question of the workflow.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+
+        Raises:
+            SubscribeRefused: it cannot work as asked; the class says why. When the feed is read, too: what was found.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            JetStreamError: when the feed is read: the server refuses.
+        """
+        return PushSubscription(
+            self.api,
+            Subscribe(
+                subject=subject,
+                stream=stream,
+                consumer=consumer,
+                queue=queue,
+                settings=configured(ConsumerConfig, config, settings),
+                owner=owner,
+            ),
+            PushOptions(
+                heartbeat_factor=heartbeat_factor,
+                watch_gaps=watch_gaps,
+                auto_ack=auto_ack,
+                raw=raw,
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                policy=policy,
+            ),
+            timeout=seconds_of(timeout, self.timeout),
+        )
+
+    def pull_subscribe(
+        self,
+        subject: str = "",
+        *,
+        stream: str = "",
+        consumer: str = "",
+        config: ConsumerConfig | None = None,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> Procedure[Consumer]:
+        """Find a pull consumer, or make it: a handle to fetch and consume from.
+
+        The stream is found by the subject if it is not named. A consumer that is named is taken to be there even if the
+        server does not tell; one that is only described is made if it is not there. What is made here stays.
+
+        Args:
+            subject: what to receive; the consumer filters by it.
+            stream: the stream, if it is known.
+            consumer: an existing consumer to bind to.
+            config: the consumer to make, or to compare with; or its settings by name, which also edit a ``config``.
+            timeout: seconds for each question of the workflow.
+            settings: fields of `ConsumerConfig`. ``ack_policy`` is explicit unless it is given.
+
+        Raises:
+            SubscribeRefused: it cannot work as asked, or what was found is another one; the class says why.
+            InvalidConfig, InvalidSubject: it cannot work; nothing was sent.
+            JetStreamError: the server refuses.
+        """
+        asked = Subscribe(
+            subject=subject,
+            stream=stream,
+            consumer=consumer,
+            settings=configured(ConsumerConfig, config, settings),
+            pull=True,
+        )
+        seconds = seconds_of(timeout, self.timeout)
+
+        def steps() -> Steps[Consumer]:
+            bound = yield from bind_pull(self.api, asked, timeout=seconds)
+            return Consumer(stream=self.stream(bound.stream), name=bound.consumer, cached=bound.info)
+
+        return Procedure(steps)
+
+    # ------------------------------------------------------------------ reading in order
+
+    def ordered_consumer(
+        self,
+        stream: str,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        until_caught_up: bool = False,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> OrderedConsumer[JsMessage]:
+        """Every message of a stream once and in order, whatever happens to consumers, servers and links.
+
+        Nothing is acknowledged, and no consumer is left behind.
+
+        Args:
+            stream: its name.
+            form: whether to ask for messages, or to be pushed to with flow control.
+            max_messages: most messages asked for and buffered, if it asks; 500 if neither this nor ``max_bytes`` is given.
+            max_bytes: most bytes asked for and buffered, if it asks.
+            expires: seconds until the server ends one request; from 1.
+            idle_heartbeat: seconds; 5, or half of ``expires`` where that is less.
+            until_caught_up: end when everything that was there at the beginning has been handed out.
+            name_prefix: begins the names of the consumers on the server.
+            timeout: seconds that a creation or deletion waits for its answer.
+            config: what to read; or its settings by name, which also edit a ``config`` given beside them.
+            settings: fields of `ConsumerConfig`: filters, start, replay.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            InvalidSubject: no stream can have this name.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        heartbeat = min(HEARTBEAT, expires / 2) if idle_heartbeat is None else idle_heartbeat
+        options = OrderedOptions(
+            config=configured(ConsumerConfig, config, settings),
+            pulls=ConsumeOptions(
+                max_messages=max_messages, max_bytes=max_bytes, expires=expires, idle_heartbeat=heartbeat
+            ),
+            form=form,
+            until_caught_up=until_caught_up,
+            create_timeout=seconds_of(timeout, self.timeout),
+            name_prefix=name_prefix,
+        )
+        return OrderedConsumer(self.api, stream, Messages(), options)
 
     def _stream(self, asking: Callable[[], Steps[StreamInfo]]) -> Procedure[Stream]:
         def steps() -> Steps[Stream]:

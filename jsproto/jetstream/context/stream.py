@@ -13,7 +13,16 @@ from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.context.consumer import Consumer
-from jsproto.jetstream.settings import ConsumerSettings, StreamSettings, configured, seconds_of
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.settings import (
+    ConsumerSettings,
+    OrderedSettings,
+    StreamSettings,
+    configured,
+    seconds_of,
+)
 from jsproto.wire.subjects import consumer_name
 
 if TYPE_CHECKING:
@@ -193,6 +202,79 @@ class Stream:
         """All its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: procedures.consumers(self.js.api, self.name, timeout=seconds))
+
+    # ------------------------------------------------------------------ reading in order
+
+    def ordered(
+        self,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> OrderedConsumer[JsMessage]:
+        """Its messages, those that are there and those that will come, each once and in order.
+
+        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        return self.js.ordered_consumer(
+            self.name,
+            form=form,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            name_prefix=name_prefix,
+            timeout=timeout,
+            config=config,
+            **settings,
+        )
+
+    def read(
+        self,
+        *,
+        form: Form = Form.PULL,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        idle_heartbeat: float | None = None,
+        name_prefix: str = "",
+        timeout: float | None = None,
+        config: ConsumerConfig | None = None,
+        **settings: Unpack[OrderedSettings],
+    ) -> OrderedConsumer[JsMessage]:
+        """Its messages that are there now, each once and in order: a feed with an end.
+
+        As ``ordered_consumer`` of `JetStream`, which explains the arguments.
+
+        Raises:
+            InvalidConfig: what no ordered consumer can have, or what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there, or was deleted.
+            InvalidConfiguration: when it is read: the server refuses the configuration.
+        """
+        return self.js.ordered_consumer(
+            self.name,
+            form=form,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            idle_heartbeat=idle_heartbeat,
+            until_caught_up=True,
+            name_prefix=name_prefix,
+            timeout=timeout,
+            config=config,
+            **settings,
+        )
 
     def _put(
         self,
