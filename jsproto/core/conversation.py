@@ -92,6 +92,7 @@ class Port(Stateful):
         number: names the port for its whole life.
         sid: the subscription id of the present generation, ``""`` before the first `subscribe`.
         subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the port's own inbox.
+        stem: what the tokens of the newest inbox begin with, up to the last dot.
         limit: the server-side limit of the subscription (UNSUB max), 0 for none.
         received: messages that came for the present subscription, counted by the connection.
         up: whether the link is up. Set by the connection, before it tells the conversation.
@@ -114,6 +115,7 @@ class Port(Stateful):
         "queue",
         "received",
         "sid",
+        "stem",
         "subject",
         "up",
     )
@@ -128,6 +130,7 @@ class Port(Stateful):
         "queue": PLAIN,
         "received": PLAIN,
         "sid": PLAIN,
+        "stem": PLAIN,
         "subject": PLAIN,
         "up": PLAIN,
     }
@@ -144,6 +147,7 @@ class Port(Stateful):
         self.number = number
         self.up = up
         self.sid = ""
+        self.stem = ""
         self.subject = ""
         self.queue = ""
         self.inbox = False
@@ -176,9 +180,10 @@ class Port(Stateful):
         self.limit = 0
         self.inbox = subject is None
         self.queue = queue
-        self.subject = (
-            subject if subject is not None else f"{self._inbox_root}.{self.number}.{self.generation}.*"
-        )
+        if subject is None:
+            self.stem = f"{self._inbox_root}.{self.number}.{self.generation}."
+            subject = f"{self.stem}*"
+        self.subject = subject
         self.commands.append(Sub(self.subject, self.sid, queue))
 
     def unsubscribe(self, after: int = 0) -> None:
@@ -216,7 +221,7 @@ class Port(Stateful):
         if not (self.inbox and self.subject):
             raise LocalProtocolError("expected a subscribed inbox before a token is asked for")
         self._count += 1
-        return f"{self._inbox_root}.{self.number}.{self.generation}.{self._count}"
+        return f"{self.stem}{self._count}"
 
     def address(self) -> str:
         """A subject below the port's root, never given before: for `subscribe`, where interest must outlive the link.
@@ -234,12 +239,14 @@ class Port(Stateful):
         Raises:
             LocalProtocolError: the link is down; wait for `Conversation.link_up`.
         """
-        self._expect_up("publish")
+        if not self.up:
+            raise _down("publish")
         self.commands.append(publish)
 
     def call(self, call: Call) -> int:
         """Send a request; its answer comes as `Conversation.replied` with the token given here."""
-        self._expect_up("call")
+        if not self.up:
+            raise _down("call")
         self._count += 1
         reply = f"{self._mux_root}.{self.number}.{self._count}"
         self.commands.append(Publish(call.subject, call.payload, reply, call.headers))
@@ -251,7 +258,8 @@ class Port(Stateful):
         Everything that the server had routed to this connection before the PING has come by then. That is no promise
         about deliveries of a JetStream consumer that are still on their way inside the server.
         """
-        self._expect_up("fence")
+        if not self.up:
+            raise _down("fence")
         self._count += 1
         self.fences.append(self._count)
         self.commands.append(Ping())
@@ -261,9 +269,9 @@ class Port(Stateful):
         """State something that the user may want to know; it becomes a `Notice` event."""
         self.notices.append((kind, detail))
 
-    def _expect_up(self, verb: str) -> None:
-        if not self.up:
-            raise LocalProtocolError(f"expected a link that is up before {verb}, it is down")
+
+def _down(verb: str) -> LocalProtocolError:
+    return LocalProtocolError(f"expected a link that is up before {verb}, it is down")
 
 
 class Conversation(Stateful, Generic[T_co]):

@@ -129,10 +129,17 @@ class Exchange:
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it took an item of the user, once per item: send and note its deadline, unless more has to be done."""
+        """After it took an item of the user, once per item: send and note its deadline, unless more has to be done.
+
+        What is refused here may be an item for somebody who waits.
+        """
         port = conversation.port
+        commands = port.commands
+        if len(commands) == 1 and isinstance(first := commands[0], Publish):
+            commands.clear()
+            self._publish(conversation, first, now)
         while port.commands:
-            self._send(conversation, now)  # what is refused here may be an item for somebody who waits
+            self._send(conversation, now)
         if port.notices or conversation.ended or (conversation.hungry and conversation.readable):
             self.stir(conversation, now)
         elif port.number in self.router.conversations:
@@ -258,7 +265,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ what goes out
 
-    def encoded(self, publish: Publish) -> bytes:
+    def encoded(self, publish: Publish, inbox: str = "") -> bytes:
         """The bytes of a publish that the server will take; its limit is that of the newest INFO.
 
         Raises:
@@ -270,13 +277,23 @@ class Exchange:
             publish.reply,
             publish.headers,
             max_payload=self.max_payload or None,
+            inbox=inbox,
         )
 
-    def _send(self, conversation: Conversation[object], now: float) -> None:
-        """Turn a port's commands into bytes and routes. While the link is down only the routes change.
+    def _publish(self, conversation: Conversation[object], command: Publish, now: float) -> None:
+        """One publish; what can't be encoded or is too large is refused here, in the place of the server."""
+        try:
+            data = self.encoded(command, conversation.port.stem)
+        except LocalProtocolError as error:
+            conversation.refused(command.subject, error, now)
+            return
+        if not self._muxed and command.reply.startswith(self.router.mux_root):
+            self._muxed = True
+            self._subscribe_mux()
+        self.outbound.append_bound(data)
 
-        A publish that can't be encoded or is too large is refused here, in the place of the server.
-        """
+    def _send(self, conversation: Conversation[object], now: float) -> None:
+        """Turn a port's commands into bytes and routes. While the link is down only the routes change."""
         port = conversation.port
         router = self.router
         outbound = self.outbound
@@ -285,15 +302,7 @@ class Exchange:
         port.commands = []
         for command in commands:
             if isinstance(command, Publish):
-                try:
-                    data = self.encoded(command)
-                except LocalProtocolError as error:
-                    conversation.refused(command.subject, error, now)
-                    continue
-                if not self._muxed and command.reply.startswith(router.mux_root):
-                    self._muxed = True
-                    self._subscribe_mux()
-                outbound.append_bound(data)
+                self._publish(conversation, command, now)
             elif isinstance(command, Sub):
                 if command.sid not in router.routes:
                     router.route(command.sid, conversation)

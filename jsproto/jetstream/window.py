@@ -279,12 +279,7 @@ class PublishWindow(Conversation[PublishResult]):
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
         """
-        if isinstance(item, Publish):
-            if item.reply:
-                raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
-            subject, payload, headers = item.subject, item.payload, item.headers
-        else:
-            subject, payload, headers = _unpacked(item)
+        subject, payload, headers = _unpacked(item)
         if self._draining or self.ended:
             raise ConversationClosed(
                 "expected a window that takes messages, this one is draining or has ended"
@@ -484,9 +479,13 @@ def _nobody(message: Sent) -> NoResponders:
 
 
 def _unpacked(item: object) -> tuple[str, bytes, Headers | None]:
-    """A message given as a plain tuple; class patterns would read better and cost five times as much."""
-    parts = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+    """The message that was offered; class patterns would read better and cost five times as much."""
+    if isinstance(item, Publish):
+        if item.reply:
+            raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
+        return item.subject, item.payload, item.headers
     headers: object = None
+    parts = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
     if len(parts) == 2:
         subject, payload = parts
     elif len(parts) == 3:

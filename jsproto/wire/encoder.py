@@ -22,6 +22,7 @@ from jsproto.wire.subjects import publish_subject, queue_name, reply_subject, si
 
 PING: Final = b"PING\r\n"
 PONG: Final = b"PONG\r\n"
+_CRLF: Final = b"\r\n"
 
 #: The longest of our operations is ``HPUB``, so no line within this bound has more than 4096 bytes of arguments.
 _MAX_LINE: Final = 4096 + len("PUB \r\n")
@@ -82,12 +83,21 @@ def encode_publish(
     headers: Headers | None = None,
     *,
     max_payload: int | None = None,
+    inbox: str = "",
 ) -> bytes:
-    """PUB, or HPUB if the headers say anything. Raises as :func:`encode` does."""
+    """PUB, or HPUB if the headers say anything. Raises as :func:`encode` does.
+
+    Args:
+        subject: where to.
+        payload: what.
+        reply: where answers go.
+        headers: what stands before the payload.
+        max_payload: most bytes of headers and payload; ``None`` is no limit.
+        inbox: a prefix that was checked before; a reply that is this prefix and a number needs no second look.
+    """
     publish_subject(subject)
-    if reply:
+    if reply and not (inbox and reply.removeprefix(inbox).isdecimal()):
         reply_subject(reply)
-        subject = f"{subject} {reply}"
     if not isinstance(payload, bytes):
         payload = _copied(payload)
     total = len(payload)
@@ -99,14 +109,17 @@ def encode_publish(
         total += len(block)
     if max_payload is not None and total > max_payload:
         raise PayloadTooLarge(f"expected at most {max_payload} bytes of headers and payload, seen {total}")
-    line = (
-        f"HPUB {subject} {len(block)} {total}\r\n".encode()
-        if block
-        else f"PUB {subject} {total}\r\n".encode()
-    )
+    if not block:
+        line = (
+            f"PUB {subject} {reply} {total}\r\n".encode() if reply else f"PUB {subject} {total}\r\n".encode()
+        )
+    elif reply:
+        line = f"HPUB {subject} {reply} {len(block)} {total}\r\n".encode()
+    else:
+        line = f"HPUB {subject} {len(block)} {total}\r\n".encode()
     if len(line) > _MAX_LINE:
         raise _too_long(line)
-    return b"%b%b%b\r\n" % (line, block, payload)
+    return line + block + payload + _CRLF if block else line + payload + _CRLF
 
 
 def encode_pub_trusted(subject: str, reply: str, payload: bytes) -> bytes:

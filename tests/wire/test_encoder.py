@@ -69,8 +69,8 @@ def test_reading_what_was_written_gives_the_commands(commands):
 
 @given(SUBJECT, st.just("") | SUBJECT, st.binary(max_size=40), st.none() | HEADERS)
 def test_the_parser_reads_a_publish_back_as_its_delivery(subject, reply, payload, headers):
-    op, rest = encode_publish(subject, payload, reply, headers).split(subject.encode(), 1)
-    delivered = op.replace(b"PUB", b"MSG") + subject.encode() + b" 7" + rest
+    op, rest = encode_publish(subject, payload, reply, headers).split(b" " + subject.encode(), 1)
+    delivered = op.replace(b"PUB", b"MSG") + b" " + subject.encode() + b" 7" + rest
 
     assert Parser().feed(delivered) == [
         ("7", subject, reply, None if headers is None else headers.encode(), payload)
@@ -211,6 +211,16 @@ def test_other_kinds_of_bytes_are_copied(payload):
 def test_a_payload_is_bytes(payload):
     with pytest.raises(LocalProtocolError, match="expected bytes as payload, seen"):
         encode_publish("a", payload)
+
+
+def test_a_number_below_an_inbox_that_is_known_is_a_reply():
+    assert encode_publish("a", b"x", "_INBOX.q.12", inbox="_INBOX.q.") == b"PUB a _INBOX.q.12 1\r\nx\r\n"
+
+
+@pytest.mark.parametrize("tail", ["1\r\nPUB b 0\r\n", "1 2", "*", "1\t", "", "-1\n"])
+def test_what_is_no_number_below_an_inbox_is_looked_at_like_any_reply(tail):
+    with pytest.raises(InvalidSubject):
+        encode_publish("a", b"x", f"_INBOX.q.{tail}", inbox="_INBOX.q.")
 
 
 def test_header_block_and_payload_together_are_within_max_payload():
