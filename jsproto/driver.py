@@ -23,7 +23,7 @@ from collections import deque
 from typing import Final, TypeAlias, TypeVar, final
 
 from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
+from jsproto.core.conversation import Conversation, Stage
 from jsproto.core.events import (
     Authenticate,
     Closed,
@@ -63,14 +63,16 @@ class Seat:
         client: the adapter's client that opened the conversation; a message finds its way to it through here.
         taker: who waits for an item.
         putter: who waits for room.
+        watchers: who waits for the next `Stage`; there may be any number.
     """
 
-    __slots__ = ("client", "putter", "taker")
+    __slots__ = ("client", "putter", "taker", "watchers")
 
     def __init__(self, client: object) -> None:
         self.client = client
         self.taker: Waiter | None = None
         self.putter: Waiter | None = None
+        self.watchers: tuple[Waiter, ...] = ()
 
 
 @final
@@ -205,6 +207,15 @@ class Driver:
         conversation.refused_put = True
         return True
 
+    def watch(self, conversation: Conversation[T], until: Stage) -> bool:
+        """Whether a conversation has not come to a stage yet; the ``watchers`` of its seat are then woken with its next one."""
+        seat_of(conversation)
+        stage = conversation.stage
+        if stage in {until, Stage.ENDED}:
+            return False
+        conversation.watched = stage
+        return True
+
     # ------------------------------------------------------------------ waiting for the connection as a whole
 
     def wait(self, waiter: Waiter) -> None:
@@ -261,6 +272,7 @@ class Driver:
         seat = event.conversation.context
         if isinstance(seat, Seat):
             self.woken.extend(waiter for waiter in (seat.taker, seat.putter) if waiter is not None)
+            self.woken.extend(seat.watchers)
 
     def _tell(self, event: Told) -> None:
         if isinstance(event, Connected):

@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from jsproto.core.conversation import Conversation
+from jsproto.core.conversation import Conversation, Stage
 from jsproto.core.events import (
     Authenticate,
     Closed,
@@ -192,6 +192,32 @@ def test_ready_wakes_taker_and_putter_of_that_conversation_alone(driver, connect
     driver.collect()
 
     assert driver.woken == ["taker", "putter"]
+
+
+def test_a_stage_is_watched_until_it_has_come(driver, conversation):
+    assert driver.watch(conversation, Stage.GOING) is False
+    assert conversation.watched is None
+    assert driver.watch(conversation, Stage.ENDED) is True
+    assert conversation.watched is Stage.GOING
+
+    conversation.end()
+
+    assert driver.watch(conversation, Stage.ENDED) is False
+    assert driver.watch(conversation, Stage.GOING) is False
+
+
+def test_a_conversation_that_was_not_opened_cannot_be_watched(driver):
+    with pytest.raises(ConversationClosed):
+        driver.watch(Conversation(), Stage.ENDED)
+
+
+def test_ready_wakes_all_who_watch_the_conversation(driver, connection, conversation):
+    seat_of(conversation).watchers = ("one", "two")
+    connection.events.append(Ready(conversation))
+
+    driver.collect()
+
+    assert driver.woken == ["one", "two"]
 
 
 def test_a_woken_waiter_keeps_its_place_until_it_leaves(driver, connection, conversation):

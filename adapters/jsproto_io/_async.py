@@ -15,21 +15,32 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from types import TracebackType
-from typing import Generic, NoReturn, Self, TypeVar, final, overload
+from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
-from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
-from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy
+from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, OutboundFull
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
-from jsproto_io._base import Base, failure_of, headers_of
+from jsproto_io._base import (
+    Base,
+    alarm,
+    failure_of,
+    hands_back,
+    headers_of,
+    out_of_time,
+    reason_of,
+    run_dry,
+    unsettled,
+)
 from jsproto_io._facade_async import AsyncJetStream
 from jsproto_io._messages import AsyncMessage
 
@@ -258,6 +269,25 @@ class AsyncClient(Base):
         finally:
             seat.taker = None
 
+    async def _racing(self, seat: Seat, clock: Seat) -> None:
+        """Wait until there may be an item, or time is up."""
+        waiter = seat.taker = clock.taker = self._waiter()
+        self._kick()
+        try:
+            await self._woken(waiter)
+        finally:
+            seat.taker = clock.taker = None
+
+    async def _watching(self, seat: Seat) -> None:
+        """Wait until a conversation may have come further."""
+        waiter = self._waiter()
+        seat.watchers += (waiter,)
+        self._kick()
+        try:
+            await self._woken(waiter)
+        finally:
+            seat.watchers = tuple(each for each in seat.watchers if each is not waiter)
+
     async def _putting(self, seat: Seat) -> None:
         """Wait until there may be room."""
         waiter = seat.putter = self._waiter()
@@ -340,6 +370,108 @@ class Feed(Generic[T_co]):
             raise StopAsyncIteration
         return item
 
+    async def next(self, timeout: float | None = 5.0) -> T_co:
+        """The next item.
+
+        Args:
+            timeout: seconds to wait for it; ``None`` for as long as it takes.
+
+        Raises:
+            RequestTimeout: none came in time; the feed goes on.
+            ConversationClosed: the feed has ended, and well.
+            JsprotoError: what the feed ended with.
+        """
+        seat = self._seat
+        if seat.taker is not None:
+            raise busy("take", self.feed)
+        client = self._client
+        clock = None
+        client._kick()
+        try:
+            while (item := self._take(self.feed, client._now())) is NEED_DATA:
+                if timeout is None:
+                    await client._taking(seat)
+                    continue
+                if clock is None:
+                    clock = alarm(timeout)
+                    client._opened(clock, client._now())
+                if client._connection.take(clock, client._now()) is not NEED_DATA:
+                    raise out_of_time(self.feed, timeout)
+                await client._racing(seat, seat_of(clock))
+        finally:
+            if clock is not None and not clock.ended:
+                client._connection.close(clock, client._now())
+        if item is ENDED:
+            raise run_dry(self.feed)
+        return item
+
+    async def each(
+        self, handler: Callable[[T_co], Awaitable[object] | None], *, manual_ack: bool = False
+    ) -> End | None:
+        """Give each item to a handler, until the feed ends; then say why it did.
+
+        A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine
+        function, and is waited for before the next item.
+        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
+        whatever else ends a feed make ``each`` return.
+
+        Args:
+            handler: is given one item at a time.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
+                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+
+        Returns:
+            How a feed of stored messages ended; ``None`` for other feeds.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+            Exception: whatever the handler raises. The message is not acknowledged then.
+        """
+        if self._take is _unopened:
+            async with self:
+                return await self.each(handler, manual_ack=manual_ack)
+        async for item in self:
+            doing = handler(item)
+            if doing is not None:
+                await doing
+            if manual_ack:
+                continue
+            if hands_back(self.feed):
+                await self.put(item)
+            elif unsettled(item):
+                await self._client.settle(Acked(cast("JsMessage", item)))
+        return reason_of(self.feed)
+
+    async def ready(self) -> None:
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+
+        Raises:
+            JsprotoError: why it never did.
+        """
+        await self._watching(Stage.GOING)
+        reason_of(self.feed)
+
+    async def ended(self) -> End | None:
+        """Wait until no further item will come; gives how a feed of stored messages ended.
+
+        What is at hand can still be taken, and after a ``drain`` somebody has to.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+        """
+        await self._watching(Stage.ENDED)
+        return reason_of(self.feed)
+
+    async def unsubscribe(self) -> End | None:
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+
+        Raises:
+            JetStreamError: the consumer could not be deleted.
+            JsprotoError: what else the feed ended with.
+        """
+        self._tell(Wish.STOP)
+        return await self.ended()
+
     async def batches(self) -> AsyncIterator[list[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
         client = self._client
@@ -383,6 +515,11 @@ class Feed(Generic[T_co]):
         client = self._client
         client._connection.tell(self.feed, wish, client._now())
         client._kick()
+
+    async def _watching(self, until: Stage) -> None:
+        client = self._client
+        while client._driver.watch(self.feed, until):
+            await client._watching(self._seat)
 
 
 @final

@@ -14,10 +14,20 @@ from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate, Dial, Upgrade
 from jsproto.core.exchange import Stats
 from jsproto.core.options import Options
+from jsproto.core.procedure import Procedure, Sleep, Steps
 from jsproto.core.servers import Server
 from jsproto.driver import Driver, Order, Seat
-from jsproto.errors import AuthorizationFailed, ConversationClosed, JsprotoError, TlsUnavailable
+from jsproto.errors import (
+    AuthorizationFailed,
+    ConversationClosed,
+    JsprotoError,
+    RequestTimeout,
+    TlsUnavailable,
+)
+from jsproto.jetstream.ack import AckState
+from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._options import ConnectOptions, Servers, options_of
@@ -180,6 +190,47 @@ def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
     return AuthorizationFailed(
         f"expected credentials for {order.server}, asking for them raised {type(error).__name__}"
     )
+
+
+def alarm(seconds: float) -> Procedure[None]:
+    """A conversation with the clock alone: it ends when so many seconds have passed."""
+
+    def steps() -> Steps[None]:
+        yield Sleep(seconds)
+
+    return Procedure(steps)
+
+
+def out_of_time(feed: Conversation[T], seconds: float) -> RequestTimeout:
+    """The error for a reader who waited for so long."""
+    return RequestTimeout(f"expected an item of {type(feed).__name__} within {seconds:g} s, none came")
+
+
+def run_dry(feed: Conversation[T]) -> ConversationClosed:
+    """The error for a reader who wants one item more than there are."""
+    return ConversationClosed(f"expected another item of {type(feed).__name__}, it has ended")
+
+
+def reason_of(feed: Conversation[T]) -> End | None:
+    """How a feed of stored messages ended; ``None`` before, and for other feeds.
+
+    Raises:
+        JsprotoError: it ended badly.
+    """
+    if feed.ended and feed.error is not None:
+        raise feed.error
+    reason: object = getattr(feed, "reason", None)
+    return reason if isinstance(reason, End) else None
+
+
+def unsettled(item: object) -> bool:
+    """Whether a handler gave a message back without a word about it."""
+    return isinstance(item, JsMessage) and item.state in {AckState.OPEN, AckState.CUMULATIVE}
+
+
+def hands_back(feed: Conversation[T]) -> bool:
+    """Whether a feed wants its messages back, and gives the next for it."""
+    return isinstance(feed, AckNext) and not feed.ended
 
 
 def headers_of(given: HeaderItems | None) -> Headers | None:

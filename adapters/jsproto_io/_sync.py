@@ -20,21 +20,32 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic
 from types import TracebackType
-from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, final, overload
+from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
 
-from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
-from jsproto.driver import ANY_TIME, Listener, Seat, Told
+from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
-from jsproto_io._base import Base, failure_of, headers_of
+from jsproto_io._base import (
+    Base,
+    alarm,
+    failure_of,
+    hands_back,
+    headers_of,
+    out_of_time,
+    reason_of,
+    run_dry,
+    unsettled,
+)
 from jsproto_io._facade_sync import SyncJetStream
 from jsproto_io._messages import SyncMessage
 
@@ -338,6 +349,14 @@ class SyncClient(Base):
         finally:
             seat.taker = None
 
+    def _racing(self, seat: Seat, clock: Seat) -> None:
+        """Wait until there may be an item, or time is up."""
+        waiter = seat.taker = clock.taker = Waiter()
+        try:
+            self._until(waiter)
+        finally:
+            seat.taker = clock.taker = None
+
     def _putting(self, seat: Seat) -> None:
         """Wait until there may be room."""
         waiter = seat.putter = Waiter()
@@ -423,6 +442,102 @@ class Feed(Generic[T_co]):
             raise StopIteration
         return item
 
+    def next(self, timeout: float | None = 5.0) -> T_co:
+        """The next item.
+
+        Args:
+            timeout: seconds to wait for it; ``None`` for as long as it takes.
+
+        Raises:
+            RequestTimeout: none came in time; the feed goes on.
+            ConversationClosed: the feed has ended, and well.
+            JsprotoError: what the feed ended with.
+        """
+        client = self._client
+        clock = None
+        with client._alone:
+            try:
+                while (item := self._take(self.feed, monotonic())) is NEED_DATA:
+                    if timeout is None:
+                        client._taking(self._seat)
+                        continue
+                    if clock is None:
+                        clock = alarm(timeout)
+                        client._opened(clock, monotonic())
+                    if client._connection.take(clock, monotonic()) is not NEED_DATA:
+                        raise out_of_time(self.feed, timeout)
+                    client._racing(self._seat, seat_of(clock))
+            finally:
+                if clock is not None and not clock.ended:
+                    client._connection.close(clock, monotonic())
+            client._flush(monotonic())
+        if item is ENDED:
+            raise run_dry(self.feed)
+        return item
+
+    def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
+        """Give each item to a handler, until the feed ends; then say why it did.
+
+        A feed that was not entered is opened for it and closed afterwards. The handler is called between the turns
+        of the connection, and may use the client.
+        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
+        whatever else ends a feed make ``each`` return.
+
+        Args:
+            handler: is given one item at a time.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
+                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+
+        Returns:
+            How a feed of stored messages ended; ``None`` for other feeds.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+            Exception: whatever the handler raises. The message is not acknowledged then.
+        """
+        if self._take is _unopened:
+            with self:
+                return self.each(handler, manual_ack=manual_ack)
+        for item in self:
+            handler(item)
+            if manual_ack:
+                continue
+            if hands_back(self.feed):
+                self.put(item)
+            elif unsettled(item):
+                self._client.settle(Acked(cast("JsMessage", item)))
+        return reason_of(self.feed)
+
+    def ready(self) -> None:
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+
+        Raises:
+            JsprotoError: why it never did.
+        """
+        self._watching(Stage.GOING)
+        reason_of(self.feed)
+
+    def ended(self) -> End | None:
+        """Wait until no further item will come; gives how a feed of stored messages ended.
+
+        While items are at hand it returns at once, since only the caller can take them; it is ``None`` then.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+        """
+        self._watching(Stage.ENDED)
+        return reason_of(self.feed)
+
+    def unsubscribe(self) -> End | None:
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+
+        Raises:
+            JetStreamError: the consumer could not be deleted.
+            JsprotoError: what else the feed ended with.
+        """
+        self._tell(Wish.STOP)
+        return self.ended()
+
     def batches(self) -> Iterator[list[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
         client = self._client
@@ -470,6 +585,15 @@ class Feed(Generic[T_co]):
         with client._alone:
             client._connection.tell(self.feed, wish, monotonic())
             client._pump()
+
+    def _watching(self, until: Stage) -> None:
+        client = self._client
+        with client._alone:
+            client._pump()
+            while client._driver.watch(self.feed, until):
+                if until is Stage.ENDED and self.feed.readable:
+                    return
+                client._drive()
 
 
 @final

@@ -4,14 +4,17 @@ The friendly methods (``_facade_async``, ``_facade_sync``) are generated over th
 a colour. A feed of stored messages gives messages of that colour: its client sees to that when it opens it.
 """
 
+# ruff: noqa: ASYNC109 - the core keeps the time
+
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar, overload
 
 from jsproto.core.conversation import Conversation
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.status import End
 from jsproto_io._messages import AsyncMessage, SyncMessage
 
 T = TypeVar("T")
@@ -30,6 +33,70 @@ class AsyncFeed(Protocol[T_co]):
     def __aiter__(self) -> AsyncIterator[T_co]: ...
 
     async def __anext__(self) -> T_co: ...
+
+    async def next(self, timeout: float | None = 5.0) -> T_co:
+        """The next item.
+
+        Args:
+            timeout: seconds to wait for it; ``None`` for as long as it takes.
+
+        Raises:
+            RequestTimeout: none came in time; the feed goes on.
+            ConversationClosed: the feed has ended, and well.
+            JsprotoError: what the feed ended with.
+        """
+        ...
+
+    async def each(
+        self, handler: Callable[[T_co], Awaitable[object] | None], *, manual_ack: bool = False
+    ) -> End | None:
+        """Give each item to a handler, until the feed ends; then say why it did.
+
+        A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine
+        function, and is waited for before the next item.
+        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
+        whatever else ends a feed make ``each`` return.
+
+        Args:
+            handler: is given one item at a time.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
+                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+
+        Returns:
+            How a feed of stored messages ended; ``None`` for other feeds.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+            Exception: whatever the handler raises. The message is not acknowledged then.
+        """
+        ...
+
+    async def ready(self) -> None:
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+
+        Raises:
+            JsprotoError: why it never did.
+        """
+        ...
+
+    async def ended(self) -> End | None:
+        """Wait until no further item will come; gives how a feed of stored messages ended.
+
+        What is at hand can still be taken, and after a ``drain`` somebody has to.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+        """
+        ...
+
+    async def unsubscribe(self) -> End | None:
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+
+        Raises:
+            JetStreamError: the consumer could not be deleted.
+            JsprotoError: what else the feed ended with.
+        """
+        ...
 
     def batches(self) -> AsyncIterator[Sequence[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
@@ -108,6 +175,68 @@ class SyncFeed(Protocol[T_co]):
     def __iter__(self) -> Iterator[T_co]: ...
 
     def __next__(self) -> T_co: ...
+
+    def next(self, timeout: float | None = 5.0) -> T_co:
+        """The next item.
+
+        Args:
+            timeout: seconds to wait for it; ``None`` for as long as it takes.
+
+        Raises:
+            RequestTimeout: none came in time; the feed goes on.
+            ConversationClosed: the feed has ended, and well.
+            JsprotoError: what the feed ended with.
+        """
+        ...
+
+    def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
+        """Give each item to a handler, until the feed ends; then say why it did.
+
+        A feed that was not entered is opened for it and closed afterwards. The handler is called between the turns
+        of the connection, and may use the client.
+        It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
+        whatever else ends a feed make ``each`` return.
+
+        Args:
+            handler: is given one item at a time.
+            manual_ack: leave acknowledging to the handler. Else a message is acknowledged when the handler comes back and
+                has not settled it; of `AckNext` it is handed back, and the next one asked for.
+
+        Returns:
+            How a feed of stored messages ended; ``None`` for other feeds.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+            Exception: whatever the handler raises. The message is not acknowledged then.
+        """
+        ...
+
+    def ready(self) -> None:
+        """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
+
+        Raises:
+            JsprotoError: why it never did.
+        """
+        ...
+
+    def ended(self) -> End | None:
+        """Wait until no further item will come; gives how a feed of stored messages ended.
+
+        While items are at hand it returns at once, since only the caller can take them; it is ``None`` then.
+
+        Raises:
+            JsprotoError: what the feed ended with.
+        """
+        ...
+
+    def unsubscribe(self) -> End | None:
+        """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
+
+        Raises:
+            JetStreamError: the consumer could not be deleted.
+            JsprotoError: what else the feed ended with.
+        """
+        ...
 
     def batches(self) -> Iterator[Sequence[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""

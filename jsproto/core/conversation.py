@@ -65,6 +65,17 @@ class Wish(Enum):
     STOP = "STOP"
 
 
+class Stage(Enum):
+    """How far a conversation is, for whoever waits for it to begin or to end; it only ever goes on."""
+
+    #: It has to find or make something on the server first.
+    BEGINNING = "BEGINNING"
+    #: It does what it was opened for.
+    GOING = "GOING"
+    #: It has ended for the user.
+    ENDED = "ENDED"
+
+
 PortCommand: TypeAlias = Sub | Unsub | Publish | Ping
 
 
@@ -285,9 +296,10 @@ class Conversation(Stateful, Generic[T_co]):
         hungry: the last `take` said NEED_DATA and nobody was woken since.
         refused_put: the last put said False and nobody was woken since.
         served: nobody is owed the word that it has ended; a draining connection waits for it where items were left.
+        watched: the stage at which somebody began to wait for the next one, ``None`` if nobody does.
     """
 
-    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put", "served")
+    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put", "served", "watched")
 
     #: Told of a new link only after the publishes that were kept while there was none.
     AFTER_BACKLOG: ClassVar[bool] = False
@@ -309,6 +321,7 @@ class Conversation(Stateful, Generic[T_co]):
         self.hungry = False
         self.refused_put = False
         self.served = True
+        self.watched: Stage | None = None
 
     # ------------------------------------------------------------------ facts, told by the connection only
 
@@ -375,6 +388,11 @@ class Conversation(Stateful, Generic[T_co]):
     def room(self) -> bool:
         """Whether an offered item would be taken."""
         return False
+
+    @property
+    def stage(self) -> Stage:
+        """How far it is."""
+        return Stage.ENDED if self.ended else Stage.GOING
 
     @property
     def deadline(self) -> float | None:

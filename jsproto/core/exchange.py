@@ -127,6 +127,9 @@ class Exchange:
         if conversation.refused_put and (conversation.room or conversation.ended):
             conversation.refused_put = False
             self.events.append(Ready(conversation))
+        if conversation.watched is not None and conversation.watched is not conversation.stage:
+            conversation.watched = None
+            self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
         """After it took an item of the user, once per item: send and note its deadline, unless more has to be done.

@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
-from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
@@ -377,6 +377,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.state is OrderedState.READING and not self._overdue:
             moments += [self.intake.deadline, self.intake.liveness.deadline]
         return min((at for at in moments if at is not None), default=None)
+
+    @property
+    def stage(self) -> Stage:
+        """It goes on as soon as its first incarnation is there, whatever becomes of that one."""
+        if self.ended:
+            return Stage.ENDED
+        return Stage.GOING if self.incarnation.made else Stage.BEGINNING
 
     @property
     def finished(self) -> bool:

@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import ClassVar, Final, cast
 
-from jsproto.core.conversation import Call, Wish
+from jsproto.core.conversation import Call, Stage, Wish
 from jsproto.core.events import NoticeKind
 from jsproto.core.procedure import Script, Steps
 from jsproto.core.state import PART, PLAIN, Codecs
@@ -216,6 +216,14 @@ class PushSubscription(PushFeed[M]):
         if self.state is PushState.DRAINING and self._flushed:
             self._over(now)
         return self.nothing()
+
+    @property
+    def stage(self) -> Stage:
+        """It goes on as soon as it is bound to its consumer."""
+        if self.ended:
+            return Stage.ENDED
+        early = self.state in {PushState.NEW, PushState.LOCATING, PushState.CREATING}
+        return Stage.BEGINNING if early else Stage.GOING
 
     @property
     def finished(self) -> bool:

@@ -32,7 +32,7 @@ from jsproto.core.events import NoticeKind
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.subscription import SlowConsumer
-from jsproto.errors import JsprotoError
+from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import ACK, MUTE, OPEN, AckFact, AckState, AckSubject, InvalidAckSubject
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy, ReplayPolicy
@@ -42,7 +42,7 @@ from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.sequence import Gap, SequenceGuard
-from jsproto.jetstream.status import Place, Verdict, judge, status_error
+from jsproto.jetstream.status import End, Place, Verdict, judge, status_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import BLOCK, REPLY, SID, SUBJECT, Delivery
@@ -312,6 +312,17 @@ class PushFeed(Conversation[M], Generic[M]):
                 self.port.publish(Publish(each.reply, _ACK))
                 each.told(AckFact.SENT)
         self._owed.clear()
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def reason(self) -> End | None:
+        """How it ended, ``None`` before."""
+        if not self.ended:
+            return None
+        if isinstance(self.error, LinkError):
+            return End.DISCONNECTED
+        return End.CLOSED if self.error is None else End.FATAL
 
     # ------------------------------------------------------------------ facts
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.conversation import Port, Wish
+from jsproto.core.conversation import Port, Stage, Wish
 from jsproto.errors import (
     ConnectionClosed,
     InvalidConfig,
@@ -50,6 +50,21 @@ from jsproto.signals import ENDED, NEED_DATA
 from tests.jetstream.ordered_rig import CREATE, NEXT, T0, Rig
 
 # ------------------------------------------------------------------ asking
+
+
+def test_who_waits_is_told_when_the_first_incarnation_is_there():
+    rig = Rig(opened=False)
+    seen = [rig.ordered.stage]
+    rig.ordered.opened(0.0)
+    seen.append(rig.ordered.stage)
+    rig.ok()
+    seen.append(rig.ordered.stage)
+    rig.down()
+    seen.append(rig.ordered.stage)
+    rig.ordered.closed(None, rig.now)
+    seen.append(rig.ordered.stage)
+
+    assert seen == [Stage.BEGINNING, Stage.BEGINNING, Stage.GOING, Stage.GOING, Stage.ENDED]
 
 
 def test_the_inbox_stands_before_the_creation_and_the_pull_follows_its_answer():

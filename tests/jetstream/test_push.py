@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.core.conversation import Port, Wish
+from jsproto.core.conversation import Port, Stage, Wish
 from jsproto.core.events import NoticeKind
 from jsproto.core.subscription import Overflow, SlowConsumer
 from jsproto.errors import (
@@ -30,6 +30,7 @@ from jsproto.jetstream.push import TRANSITIONS, PushInput, PushState, PushSubscr
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.pushing import Position, PushFeed, PushNotice
 from jsproto.jetstream.sequence import Gap
+from jsproto.jetstream.status import End
 from jsproto.jetstream.workflow import Subscribe
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -218,6 +219,34 @@ def test_before_it_is_bound_nothing_is_known_of_the_consumer():
     assert new(consumer="C").info is None
     answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
     assert (sub.info.name, sub.created, sub.owned) == ("C", True, True)
+
+
+def test_who_waits_is_told_when_it_is_bound_and_how_it_ended():
+    sub = new(subject="s.a")
+    seen = [(sub.stage, sub.reason)]
+    sub.opened(0.0)
+    seen.append((sub.stage, sub.reason))
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
+    seen.append((sub.stage, sub.reason))
+    sub.closed(None, 1.0)
+    seen.append((sub.stage, sub.reason))
+
+    assert seen == [
+        (Stage.BEGINNING, None),
+        (Stage.BEGINNING, None),
+        (Stage.GOING, None),
+        (Stage.ENDED, End.CLOSED),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"), [(LOST, End.DISCONNECTED), (StatusError(409, "Bad"), End.FATAL)]
+)
+def test_what_it_ended_with_is_the_reason(error, reason):
+    sub = bound()
+    sub.failed(error, 1.0)
+
+    assert (sub.stage, sub.reason) == (Stage.ENDED, reason)
 
 
 def test_messages_before_the_create_answer_are_kept():
