@@ -130,9 +130,39 @@ from jsproto.jetstream.errors import (
 )
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
-from jsproto.jetstream.message import JsMessage, confirmed, settlement
+from jsproto.jetstream.message import AckedAll, JsMessage, confirmed, settlement
+from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice
+from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.pull import OpenPull, PullNotice
+from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.push_options import PushOptions
+from jsproto.jetstream.pushing import PushNotice
+from jsproto.jetstream.sequence import Gap
+from jsproto.jetstream.status import End
+from jsproto.jetstream.subscribe_checks import (
+    ConfigMismatch,
+    ConsumerHasFlowControl,
+    ConsumerHasGroup,
+    ConsumerHasHeartbeat,
+    ConsumerHasNoGroup,
+    DuplicateSubscription,
+    FilterMismatch,
+    FlowControlWithoutHeartbeat,
+    NoMatchingStream,
+    NoSubject,
+    OtherGroup,
+    PullAckPolicy,
+    PullOnPush,
+    PullWithDeliverSubject,
+    PushOnPull,
+    QueueWithFlowControl,
+    QueueWithHeartbeat,
+    RaceLost,
+    SubscribeRefused,
+)
+from jsproto.jetstream.view import Messages, View
 from jsproto.jetstream.window import Outcome, PublishResult, PublishWindow
+from jsproto.jetstream.workflow import Subscribe
 from jsproto.signals import ENDED, NEED_DATA, Signal
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Info
@@ -151,6 +181,7 @@ __all__ = [
     "AckPolicy",
     "AckState",
     "AckSubject",
+    "AckedAll",
     "Acking",
     "AlreadyExists",
     "AlreadySettled",
@@ -166,6 +197,7 @@ __all__ = [
     "Call",
     "ClusterInfo",
     "ConfigIgnored",
+    "ConfigMismatch",
     "ConnectFailed",
     "Connection",
     "ConnectionClosed",
@@ -177,6 +209,10 @@ __all__ = [
     "ConsumerDeleted",
     "ConsumerDoesNotExist",
     "ConsumerExists",
+    "ConsumerHasFlowControl",
+    "ConsumerHasGroup",
+    "ConsumerHasHeartbeat",
+    "ConsumerHasNoGroup",
     "ConsumerInfo",
     "ConsumerIsPush",
     "ConsumerLimits",
@@ -186,13 +222,19 @@ __all__ = [
     "DeliverPolicy",
     "DiscardPolicy",
     "Disconnected",
+    "DuplicateSubscription",
+    "End",
     "ErrorCode",
     "ExpectationFailed",
     "ExternalStream",
     "Fetch",
     "FetchMode",
     "FetchOptions",
+    "FilterMismatch",
+    "FlowControlWithoutHeartbeat",
     "Flush",
+    "Form",
+    "Gap",
     "HeaderDefect",
     "Headers",
     "HeartbeatsMissed",
@@ -223,14 +265,21 @@ __all__ = [
     "MessageNotFound",
     "MessageSizeExceeded",
     "MessageTooLarge",
+    "Messages",
     "Nak",
     "Next",
+    "NoMatchingStream",
     "NoResponders",
+    "NoSubject",
     "NotFound",
     "NothingFound",
     "OnDeleted",
     "OpenPull",
     "Options",
+    "OrderedConsumer",
+    "OrderedNotice",
+    "OrderedOptions",
+    "OtherGroup",
     "OutboundFull",
     "Outcome",
     "Overflow",
@@ -249,7 +298,17 @@ __all__ = [
     "PublishDropped",
     "PublishResult",
     "PublishWindow",
+    "PullAckPolicy",
     "PullNotice",
+    "PullOnPush",
+    "PullWithDeliverSubject",
+    "PushNotice",
+    "PushOnPull",
+    "PushOptions",
+    "PushSubscription",
+    "QueueWithFlowControl",
+    "QueueWithHeartbeat",
+    "RaceLost",
     "Refused",
     "RemoteProtocolError",
     "ReplayPolicy",
@@ -284,6 +343,8 @@ __all__ = [
     "StreamSourceInfo",
     "StreamState",
     "SubjectTransform",
+    "Subscribe",
+    "SubscribeRefused",
     "Subscription",
     "Term",
     "Timestamp",
@@ -292,6 +353,7 @@ __all__ = [
     "TooManyResults",
     "Unavailable",
     "UnknownStatus",
+    "View",
     "Wish",
     "WrongLastMessageId",
     "WrongLastSequence",
