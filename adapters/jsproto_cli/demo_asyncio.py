@@ -13,6 +13,8 @@ from jsproto_cli.story import (
     ORDERS,
     PROCESSED,
     RECEIVED,
+    SAMPLED,
+    SAMPLES,
     STREAM,
     SUBJECTS,
     Fate,
@@ -47,7 +49,11 @@ async def _play(url: str) -> tuple[str, Ledger]:
         await _refuse_existing(js)
         orders = await _empty_stream(js)
         try:
-            await _story(js, orders, ledger)
+            async with nc.subscribe(SAMPLES) as samples:
+                await _story(js, orders, ledger)
+                while not ledger.all_sampled():
+                    await samples.next(SETTLED)
+                    ledger.sampled += 1
         finally:
             await orders.delete()
         version = nc.info.version
@@ -76,44 +82,58 @@ async def _empty_stream(js: AsyncJetStream) -> AsyncStream:
 
 
 async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: Ledger) -> None:
-    new = await orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"])
-    dispatch = await orders.create_consumer(durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"])
+    new = await orders.create_consumer(
+        durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED
+    )
+    dispatch = await orders.create_consumer(
+        durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
+    )
 
     for order in [*range(1, ORDERS + 1), 1]:  # the first one comes twice, and is known by its id
         ack = await js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
-    async with new.consume(max_messages=ORDERS) as messages:
-        async for msg in messages:
-            order, delivery = order_of(msg.payload), msg.metadata.num_delivered
-            ledger.delivered("NEW", delivery)
-            what = fate(order, delivery)
-            if what is Fate.ACK:
-                ack = await js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+    watching = js.subscribe("ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED)
+    async with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
+        await monitor.ready()
+
+        async with new.consume(max_messages=ORDERS) as messages:
+            async for msg in messages:
+                order, delivery = order_of(msg.payload), msg.metadata.num_delivered
+                ledger.delivered("NEW", delivery)
+                what = fate(order, delivery)
+                if what is Fate.ACK:
+                    ack = await js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+                    ledger.stored_one(duplicate=ack.duplicate)
+                    await msg.ack()
+                elif what is Fate.SEND_BACK:
+                    await msg.nak()
+                else:
+                    await msg.term()
+                ledger.settled("NEW", what)
+                if ledger.all_settled("NEW"):
+                    break
+
+        async with dispatch.fetch(ORDERS - 1) as messages:
+            async for msg in messages:
+                ledger.delivered("DISPATCH", msg.metadata.num_delivered)
+                ack = await js.publish(
+                    COMPLETED, msg.payload, msg_id=message_id(order_of(msg.payload), "completed")
+                )
                 ledger.stored_one(duplicate=ack.duplicate)
                 await msg.ack()
-            elif what is Fate.SEND_BACK:
-                await msg.nak()
-            else:
-                await msg.term()
-            ledger.settled("NEW", what)
-            if ledger.all_settled("NEW"):
-                break
+                ledger.settled("DISPATCH", Fate.ACK)
 
-    async with dispatch.fetch(ORDERS - 1) as messages:
-        async for msg in messages:
-            ledger.delivered("DISPATCH", msg.metadata.num_delivered)
-            ack = await js.publish(
-                COMPLETED, msg.payload, msg_id=message_id(order_of(msg.payload), "completed")
-            )
-            ledger.stored_one(duplicate=ack.duplicate)
-            await msg.ack()
-            ledger.settled("DISPATCH", Fate.ACK)
+        while not ledger.all_watched():
+            msg = await monitor.next(SETTLED)
+            ledger.watched(msg.metadata.stream_sequence)
+        await monitor.unsubscribe()
 
     for consumer in (new, dispatch):
         await _look(consumer, ledger)
     info = await orders.info()
     ledger.stored = info.state.messages
+    ledger.consumers = sorted(await orders.consumer_names())
 
 
 async def _look(consumer: AsyncConsumer, ledger: Ledger) -> None:

@@ -12,6 +12,8 @@ from jsproto_cli.story import (
     ORDERS,
     PROCESSED,
     RECEIVED,
+    SAMPLED,
+    SAMPLES,
     STREAM,
     SUBJECTS,
     Fate,
@@ -42,7 +44,11 @@ def play(url: str) -> tuple[str, Ledger]:
         _refuse_existing(js)
         orders = _empty_stream(js)
         try:
-            _story(js, orders, ledger)
+            with nc.subscribe(SAMPLES) as samples:
+                _story(js, orders, ledger)
+                while not ledger.all_sampled():
+                    samples.next(SETTLED)
+                    ledger.sampled += 1
         finally:
             orders.delete()
         version = nc.info.version
@@ -71,42 +77,56 @@ def _empty_stream(js: SyncJetStream) -> SyncStream:
 
 
 def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
-    new = orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"])
-    dispatch = orders.create_consumer(durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"])
+    new = orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED)
+    dispatch = orders.create_consumer(
+        durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
+    )
 
     for order in [*range(1, ORDERS + 1), 1]:  # the first one comes twice, and is known by its id
         ack = js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
         ledger.stored_one(duplicate=ack.duplicate)
 
-    with new.consume(max_messages=ORDERS) as messages:
-        for msg in messages:
-            order, delivery = order_of(msg.payload), msg.metadata.num_delivered
-            ledger.delivered("NEW", delivery)
-            what = fate(order, delivery)
-            if what is Fate.ACK:
-                ack = js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+    watching = js.subscribe("ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED)
+    with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
+        monitor.ready()
+
+        with new.consume(max_messages=ORDERS) as messages:
+            for msg in messages:
+                order, delivery = order_of(msg.payload), msg.metadata.num_delivered
+                ledger.delivered("NEW", delivery)
+                what = fate(order, delivery)
+                if what is Fate.ACK:
+                    ack = js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+                    ledger.stored_one(duplicate=ack.duplicate)
+                    msg.ack()
+                elif what is Fate.SEND_BACK:
+                    msg.nak()
+                else:
+                    msg.term()
+                ledger.settled("NEW", what)
+                if ledger.all_settled("NEW"):
+                    break
+
+        with dispatch.fetch(ORDERS - 1) as messages:
+            for msg in messages:
+                ledger.delivered("DISPATCH", msg.metadata.num_delivered)
+                ack = js.publish(
+                    COMPLETED, msg.payload, msg_id=message_id(order_of(msg.payload), "completed")
+                )
                 ledger.stored_one(duplicate=ack.duplicate)
                 msg.ack()
-            elif what is Fate.SEND_BACK:
-                msg.nak()
-            else:
-                msg.term()
-            ledger.settled("NEW", what)
-            if ledger.all_settled("NEW"):
-                break
+                ledger.settled("DISPATCH", Fate.ACK)
 
-    with dispatch.fetch(ORDERS - 1) as messages:
-        for msg in messages:
-            ledger.delivered("DISPATCH", msg.metadata.num_delivered)
-            ack = js.publish(COMPLETED, msg.payload, msg_id=message_id(order_of(msg.payload), "completed"))
-            ledger.stored_one(duplicate=ack.duplicate)
-            msg.ack()
-            ledger.settled("DISPATCH", Fate.ACK)
+        while not ledger.all_watched():
+            msg = monitor.next(SETTLED)
+            ledger.watched(msg.metadata.stream_sequence)
+        monitor.unsubscribe()
 
     for consumer in (new, dispatch):
         _look(consumer, ledger)
     info = orders.info()
     ledger.stored = info.state.messages
+    ledger.consumers = sorted(orders.consumer_names())
 
 
 def _look(consumer: SyncConsumer, ledger: Ledger) -> None:

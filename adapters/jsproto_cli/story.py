@@ -5,6 +5,10 @@ gets it, processes it and publishes it on as ``ORDERS.processed``; the pull cons
 publishes ``ORDERS.completed``. Every order is acknowledged, with two exceptions that every system meets: one cannot be
 worked on just now and is sent back (it comes again), one can never be worked on and is terminated (it never comes again).
 
+Meanwhile somebody watches. The push consumer MONITOR has no name and wants no acknowledgements: it begins with the last
+message that is there, sees everything that is stored from then on, and is gone when its watcher is. And since NEW and
+DISPATCH are sampled, the server reports every acknowledgement to whoever listens to the samples.
+
 The stage directions here are the same for every adapter, and so is the `Ledger` that an adapter's run fills in; it
 knows what must be in it at the end and says where that differs.
 """
@@ -26,6 +30,9 @@ COMPLETED: Final = "ORDERS.completed"
 
 #: Pull consumer -> the one subject that it gets.
 CONSUMERS: Final = {"NEW": RECEIVED, "DISPATCH": PROCESSED}
+#: How many of the acknowledgements are reported, and where.
+SAMPLED: Final = "100%"
+SAMPLES: Final = f"$JS.EVENT.METRIC.CONSUMER.ACK.{STREAM}.*"
 
 ORDERS: Final = 10
 SENT_BACK: Final = 4
@@ -42,6 +49,10 @@ EXPECTED: Final[dict[str, object]] = {
     "terminated": 1,
     "unsettled": {"NEW": 0, "DISPATCH": 0},
     "stored": ORDERS + 2 * (ORDERS - 1),
+    # It begins with the last message received, and sees all that is processed and completed.
+    "monitored": {"messages": 1 + 2 * (ORDERS - 1), "first": ORDERS, "last": ORDERS + 2 * (ORDERS - 1)},
+    "sampled": 2 * (ORDERS - 1),
+    "consumers": sorted(CONSUMERS),
 }
 
 
@@ -104,6 +115,9 @@ class Ledger:
     ack_floor: dict[str, tuple[int, int]] = Factory(dict[str, tuple[int, int]])
     unsettled: dict[str, int] = Factory(dict[str, int])
     stored: int = 0
+    monitored: dict[str, int] = Factory(lambda: {"messages": 0, "first": 0, "last": 0})
+    sampled: int = 0
+    consumers: list[str] = Factory(list[str])
     seconds: float = 0.0
 
     def stored_one(self, *, duplicate: bool) -> None:
@@ -132,6 +146,21 @@ class Ledger:
         """Whether each order that this consumer is to get has found its end."""
         ended = self.acked[consumer] + (self.terminated if consumer == "NEW" else 0)
         return ended >= (ORDERS if consumer == "NEW" else ORDERS - 1)
+
+    def watched(self, sequence: int) -> None:
+        """MONITOR saw the message with this sequence."""
+        seen = self.monitored
+        seen["first"] = seen["first"] or sequence
+        seen["last"] = sequence
+        seen["messages"] += 1
+
+    def all_watched(self) -> bool:
+        """Whether MONITOR has seen the last message there will be."""
+        return self.monitored["last"] >= self.published
+
+    def all_sampled(self) -> bool:
+        """Whether every acknowledgement was reported."""
+        return self.sampled >= sum(self.acked.values())
 
     def standing(self, consumer: str, *, floor: tuple[int, int], unsettled: int) -> None:
         """What the server says about a consumer at the end."""
@@ -178,6 +207,12 @@ def as_text(ledgers: list[Ledger]) -> str:
         rows.append(
             (f"ack floor of {name}", [f"delivery {mine}, message {theirs}" for mine, theirs in floors])
         )
+    seen = [ledger.monitored for ledger in ledgers]
+    rows += [
+        ("seen by MONITOR", [f"{each['messages']}, {each['first']} to {each['last']}" for each in seen]),
+        ("acks sampled", [str(ledger.sampled) for ledger in ledgers]),
+        ("consumers at the end", [", ".join(ledger.consumers) for ledger in ledgers]),
+    ]
     rows.append(("time", [f"{ledger.seconds * 1000:.0f} ms" for ledger in ledgers]))
     width = max(len(cell) for _, cells in rows for cell in cells)
     return "\n".join(

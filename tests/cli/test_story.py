@@ -27,6 +27,10 @@ def played() -> Ledger:
         deliveries = [(order, 1) for order in range(1, ORDERS + 1) if order != TERMINATED]
         ledger.standing(consumer, floor=FLOORS[consumer], unsettled=0)
     ledger.stored = ledger.published
+    for sequence in range(ORDERS, ledger.published + 1):
+        ledger.watched(sequence)
+    ledger.sampled = sum(ledger.acked.values())
+    ledger.consumers = ["DISPATCH", "NEW"]
     return ledger
 
 
@@ -60,6 +64,13 @@ def test_each_step_of_each_order_has_an_id_of_its_own():
         ("published", 27, "perfect: published is 27, it must be 28"),
         ("redelivered", 0, "perfect: redelivered is 0, it must be 1"),
         ("acked", {"NEW": 9, "DISPATCH": 8}, "perfect: acked is {'NEW': 9, 'DISPATCH': 8}, it must be"),
+        ("sampled", 17, "perfect: sampled is 17, it must be 18"),
+        ("consumers", ["C", "DISPATCH", "NEW"], "consumers is ['C', 'DISPATCH', 'NEW'], it must be"),
+        (
+            "monitored",
+            {"messages": 18, "first": 11, "last": 28},
+            "monitored is {'messages': 18, 'first': 11, 'last': 28}, it must be {'messages': 19, 'first': 10,",
+        ),
         (
             "ack_floor",
             {"NEW": (11, 10), "DISPATCH": (8, 19)},
@@ -104,6 +115,16 @@ def test_new_is_done_when_the_last_order_is_acked_or_terminated():
 
     assert seen == [False] * (ORDERS + 1) + [True]
     assert not ledger.all_settled("DISPATCH")
+
+
+def test_the_watcher_is_done_with_the_last_message_and_the_samples_with_the_last_ack():
+    ledger = played()
+    seen = [(ledger.all_watched(), ledger.all_sampled())]
+    ledger.monitored["last"] -= 1
+    ledger.sampled -= 1
+    seen.append((ledger.all_watched(), ledger.all_sampled()))
+
+    assert seen == [(True, True), (False, False)]
 
 
 def test_the_numbers_as_json_carry_both_ack_floors():
