@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
@@ -201,9 +201,6 @@ class AsyncClient(Base):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def __await__(self) -> Generator[object, None, Self]:
-        return self.__aenter__().__await__()
 
     def events(self) -> Events:
         """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""

@@ -19,9 +19,9 @@ from enum import Enum
 from typing import Any, Final, TypeAlias, final
 
 #: Bytes read at once.
-_CHUNK: Final = 262_144
+CHUNK: Final = 262_144
 #: What connecting a socket that does not block says when nothing is wrong.
-_UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
+UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 _READ: Final = selectors.EVENT_READ
 _BOTH: Final = selectors.EVENT_READ | selectors.EVENT_WRITE
 #: What a resolver gives: family, type, protocol and address.
@@ -99,13 +99,13 @@ class Plug:
         unsent = self.unsent
         if unsent:
             unsent += data
-            del unsent[: _taken(stream, unsent)]
+            del unsent[: taken(stream, unsent)]
             if not unsent:
                 self._selector.modify(stream, _READ)
             return
-        taken = _taken(stream, data)
-        if taken < len(data):
-            unsent += memoryview(data)[taken:]
+        gone = taken(stream, data)
+        if gone < len(data):
+            unsent += memoryview(data)[gone:]
             self._selector.modify(stream, _BOTH)
 
     def hang_up(self) -> None:
@@ -138,7 +138,7 @@ class Plug:
             stream.settimeout(0.0)
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             code = stream.connect_ex(place)
-            if code in _UNDER_WAY:
+            if code in UNDER_WAY:
                 self._stream = stream
                 self._connecting = True
                 self._selector.register(stream, selectors.EVENT_WRITE)
@@ -160,7 +160,7 @@ class Plug:
 
     def _read(self, stream: socket.socket) -> bytes | Lost | None:
         try:
-            data = stream.recv(_CHUNK)
+            data = stream.recv(CHUNK)
         except BlockingIOError:
             return None
         except OSError as error:
@@ -172,7 +172,7 @@ class Plug:
         return Lost(None)
 
 
-def _taken(stream: socket.socket, data: bytes | bytearray) -> int:
+def taken(stream: socket.socket, data: bytes | bytearray) -> int:
     """How many bytes the kernel takes now."""
     try:
         return stream.send(data)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from time import monotonic
 from typing import Self, Unpack, cast, final
 
@@ -97,6 +97,9 @@ class Client(AsyncClient):
             await self.close()
             raise
         return self
+
+    def __await__(self) -> Generator[object, None, Self]:
+        return self.__aenter__().__await__()
 
     async def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""

@@ -1,13 +1,18 @@
-"""A peer on a real socket that plays what a test tells it, connection by connection, in a thread of its own."""
+"""A peer on a real socket that plays what a test tells it, connection by connection, in a thread of its own.
+
+And the four ways to be driven with ``await``, so that one test can ask them all: `flavour`.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import socket
 import struct
 import threading
 from collections.abc import Callable
 
+import anyio
 import pytest
 
 #: Nobody here waits longer than this for anything, in seconds.
@@ -133,3 +138,39 @@ def deaf():
     """A URL that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         yield f"nats://127.0.0.1:{door.getsockname()[1]}"
+
+
+class Flavour:
+    """One adapter with ``await`` on one framework. Tests speak anyio, which both frameworks understand."""
+
+    def __init__(self, adapter: str, backend: str) -> None:
+        self.adapter = adapter
+        self.backend = backend
+        self.module = importlib.import_module(f"jsproto_io.{adapter}")
+        self.connect = self.module.connect
+
+    def play(self, story, *, patience=60.0):
+        """Run a coroutine function, and see that it leaves no task behind."""
+
+        async def whole():
+            before = {task.id for task in anyio.get_running_tasks()}
+            with anyio.fail_after(patience):
+                result = await story()
+            assert {task.id for task in anyio.get_running_tasks()} <= before
+            return result
+
+        return anyio.run(whole, backend=self.backend)
+
+
+FLAVOURS = {
+    "asyncio": ("asyncio", "asyncio"),
+    "trio": ("trio", "trio"),
+    "anyio-asyncio": ("anyio", "asyncio"),
+    "anyio-trio": ("anyio", "trio"),
+}
+
+
+@pytest.fixture(params=FLAVOURS)
+def flavour(request):
+    """Each adapter with ``await``."""
+    return Flavour(*FLAVOURS[request.param])

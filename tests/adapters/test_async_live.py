@@ -1,11 +1,11 @@
-"""The asyncio adapter on a real server."""
+"""The adapters with ``await`` on a real server: asyncio, trio, and anyio on both."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from datetime import timedelta
 
+import anyio
 import pytest
 
 from jsproto.core.events import Connected
@@ -28,27 +28,15 @@ from jsproto.jetstream.api.errors import (
 )
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.window import Outcome
-from jsproto_io.asyncio import AsyncMessage, connect
+from jsproto_io._messages import AsyncMessage
 
 pytestmark = pytest.mark.live
 
 
-def play(story, *, patience=60.0):
-    """Run a coroutine function, and see that it leaves no task behind."""
-
-    async def whole():
-        async with asyncio.timeout(patience):
-            result = await story()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        return result
-
-    return asyncio.run(whole())
-
-
 async def until(condition):
-    """Ask until the answer is true; `play` bounds it."""
+    """Ask until the answer is true; `flavour.play` bounds it."""
     while not (seen := await condition()):  # noqa: ASYNC110 - the server has no event for it
-        await asyncio.sleep(0.01)
+        await anyio.sleep(0.01)
     return seen
 
 
@@ -70,9 +58,9 @@ async def filled(js, name, count, **settings):
 # ---------------------------------------------------------------------------------------------- JetStream
 
 
-def test_the_story_of_the_front_page(nats_server, name):
+def test_the_story_of_the_front_page(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             orders = await js.create_stream(name=name, subjects=[f"{name}.*"])
             await js.publish(f"{name}.received", b"1", msg_id="order-1")
@@ -96,12 +84,12 @@ def test_the_story_of_the_front_page(nats_server, name):
     async def floor_is(work, floor):
         return (await work.info()).ack_floor.stream_seq == floor
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_message_can_be_settled_in_every_way(nats_server, name):
+def test_a_message_can_be_settled_in_every_way(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await filled(nc.jetstream(), name, 4)
             work = await stream.create_consumer(name="C", max_deliver=5)
             deliveries = []
@@ -128,12 +116,12 @@ def test_a_message_can_be_settled_in_every_way(nats_server, name):
             assert info.ack_floor.stream_seq == 4
             assert info.num_ack_pending == 0
 
-    play(story)
+    flavour.play(story)
 
 
-def test_what_was_handed_out_can_be_settled_after_its_feed_is_closed(nats_server, name):
+def test_what_was_handed_out_can_be_settled_after_its_feed_is_closed(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await filled(nc.jetstream(), name, 1)
             work = await stream.create_consumer(name="C")
             async with work.fetch(1) as messages:
@@ -142,12 +130,12 @@ def test_what_was_handed_out_can_be_settled_after_its_feed_is_closed(nats_server
             assert await msg.ack_confirmed() is True
             assert (await work.info()).num_ack_pending == 0
 
-    play(story)
+    flavour.play(story)
 
 
-def test_fetch_gives_what_was_asked_for_and_ends(nats_server, name):
+def test_fetch_gives_what_was_asked_for_and_ends(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await filled(nc.jetstream(), name, 25)
             work = await stream.create_consumer(name="C", ack_policy="none")
             got = []
@@ -158,12 +146,12 @@ def test_fetch_gives_what_was_asked_for_and_ends(nats_server, name):
 
             assert [msg.payload for msg in got] == [b"%d" % at for at in range(25)]
 
-    play(story)
+    flavour.play(story)
 
 
-def test_next_is_one_message_or_a_timeout(nats_server, name):
+def test_next_is_one_message_or_a_timeout(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await filled(nc.jetstream(), name, 1)
             work = await stream.create_consumer(name="C")
 
@@ -172,12 +160,12 @@ def test_next_is_one_message_or_a_timeout(nats_server, name):
             with pytest.raises(RequestTimeout, match="none came"):
                 await work.next(timeout=0.05)
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_window_gives_a_result_for_each_message_in_order(nats_server, name):
+def test_a_window_gives_a_result_for_each_message_in_order(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             await js.create_stream(name=name, subjects=[f"{name}.a"])
             results = []
@@ -186,22 +174,22 @@ def test_a_window_gives_a_result_for_each_message_in_order(nats_server, name):
                 async def collect():
                     results.extend([result async for result in window.results()])
 
-                collecting = asyncio.create_task(collect())
-                for at in range(100):
-                    await window.put((f"{name}.a", b"%d" % at))
-                await window.drain()
-                await collecting
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(collect)
+                    for at in range(100):
+                        await window.put((f"{name}.a", b"%d" % at))
+                    await window.drain()
 
             assert [(result.number, result.ack.seq) for result in results] == [(n, n) for n in range(1, 101)]
             with pytest.raises(ConversationClosed):
                 await window.put((f"{name}.a", b"too late"))
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_window_left_with_a_failure_that_nobody_took_raises_it(nats_server, name):
+def test_a_window_left_with_a_failure_that_nobody_took_raises_it(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             await js.create_stream(name=name, subjects=[f"{name}.a"])
             window = js.publish_window(retries=0)
@@ -216,12 +204,12 @@ def test_a_window_left_with_a_failure_that_nobody_took_raises_it(nats_server, na
             await window.put((f"{name}.a", b"stored"))
             await window.put((f"{name}.b", b"no stream"))
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_window_left_by_an_error_closes_at_once(nats_server, name):
+def test_a_window_left_by_an_error_closes_at_once(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             await js.create_stream(name=name, subjects=[f"{name}.a"])
             window = js.publish_window()
@@ -235,12 +223,12 @@ def test_a_window_left_by_an_error_closes_at_once(nats_server, name):
             await window.put((f"{name}.a", b"x"))
             raise ZeroDivisionError
 
-    play(story)
+    flavour.play(story)
 
 
-def test_bad_input_is_one_typed_error_that_says_what_was_asked(nats_server, name):
+def test_bad_input_is_one_typed_error_that_says_what_was_asked(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await filled(js, name, 1)
             with pytest.raises(StreamNotFound, match="NOPE"):
@@ -262,33 +250,37 @@ def test_bad_input_is_one_typed_error_that_says_what_was_asked(nats_server, name
             with pytest.raises(JetStreamNotEnabled):
                 await nc.jetstream(domain="nowhere").account_info()
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_consume_ends_when_its_consumer_is_deleted(nats_server, name):
+def test_a_consume_ends_when_its_consumer_is_deleted(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await filled(nc.jetstream(), name, 0)
             work = await stream.create_consumer(name="C")
             async with work.consume() as messages:
-                reading = asyncio.create_task(anext(messages))
-                await until(lambda: waits(work))
-                await work.delete()
-                with pytest.raises(ConsumerDeleted):
-                    await reading
+
+                async def read():
+                    with pytest.raises(ConsumerDeleted):
+                        await anext(messages)
+
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(read)
+                    await until(lambda: waits(work))
+                    await work.delete()
 
     async def waits(work):
         return (await work.info()).num_waiting
 
-    play(story)
+    flavour.play(story)
 
 
 # ---------------------------------------------------------------------------------------------- core NATS
 
 
-def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_server, name):
+def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             served = []
 
             async def serve(who):
@@ -298,26 +290,26 @@ def test_requests_are_answered_through_a_queue_group_by_one_of_its_members(nats_
                         served.append(who)
                         await nc.publish(msg.reply, msg.payload.upper(), headers={"Who": who})
 
-            ready = asyncio.Semaphore(0)
-            tasks = [asyncio.create_task(serve(who)) for who in "ab"]
-            await ready.acquire()
-            await ready.acquire()
-            answers = [await nc.request(name, b"x%d" % at, headers={"K": "v"}) for at in range(20)]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            ready = anyio.Semaphore(0)
+            async with anyio.create_task_group() as tasks:
+                for who in "ab":
+                    tasks.start_soon(serve, who)
+                await ready.acquire()
+                await ready.acquire()
+                answers = [await nc.request(name, b"x%d" % at, headers={"K": "v"}) for at in range(20)]
+                tasks.cancel_scope.cancel()
 
             assert [answer.payload for answer in answers] == [b"X%d" % at for at in range(20)]
             assert [answer.headers["Who"] for answer in answers] == served
             with pytest.raises(NoResponders):
                 await nc.request(name)
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_subscription_with_a_limit_ends_by_itself(nats_server, name):
+def test_a_subscription_with_a_limit_ends_by_itself(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc, nc.subscribe(f"{name}.*", limit=3) as messages:
+        async with flavour.connect(nats_server.url) as nc, nc.subscribe(f"{name}.*", limit=3) as messages:
             for at in range(5):
                 await nc.publish(f"{name}.{at}", headers={"At": str(at)})
             assert await nc.flush() > 0.0
@@ -325,34 +317,34 @@ def test_a_subscription_with_a_limit_ends_by_itself(nats_server, name):
 
             assert [msg.headers["At"] async for msg in messages] == ["0", "1", "2"]
 
-    play(story)
+    flavour.play(story)
 
 
-def test_many_bytes_are_published_with_back_pressure_and_none_is_lost(nats_server, name):
+def test_many_bytes_are_published_with_back_pressure_and_none_is_lost(flavour, nats_server, name):
     async def story():
         async with (
-            connect(nats_server.url, outbound_high=100_000, outbound_low=10_000) as nc,
-            connect(nats_server.url) as other,
+            flavour.connect(nats_server.url, outbound_high=100_000, outbound_low=10_000) as nc,
+            flavour.connect(nats_server.url) as other,
             other.subscribe(name) as messages,
         ):
             await other.flush()
 
+            sizes = []
+
             async def read():
-                count = size = 0
                 async for msg in messages:
-                    count += 1
-                    size += len(msg.payload)
-                    if count == 5000:
-                        return size
-                return None
+                    sizes.append(len(msg.payload))
+                    if len(sizes) == 5000:
+                        break
 
-            reading = asyncio.create_task(read())
-            for _ in range(5000):
-                await nc.publish(name, b"x" * 1000)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                for _ in range(5000):
+                    await nc.publish(name, b"x" * 1000)
 
-            assert await reading == 5_000_000
+            assert sum(sizes) == 5_000_000
 
-    play(story)
+    flavour.play(story)
 
 
 # ---------------------------------------------------------------------------------------------- being let in
@@ -364,35 +356,35 @@ accounts { A { users [ { user: joe, password: right } ] }
 """
 
 
-def test_wrong_credentials_and_missing_permissions_are_typed(start_server):
+def test_wrong_credentials_and_missing_permissions_are_typed(flavour, start_server):
     server = start_server(config=ACCOUNTS)
 
     async def story():
         with pytest.raises(AuthorizationFailed) as caught:
-            await connect(server.url, auth=None)
+            await flavour.connect(server.url, auth=None).__aenter__()
         with pytest.raises(AuthorizationFailed):
-            await connect(f"nats://joe:wrong@127.0.0.1:{server.port}")
+            await flavour.connect(f"nats://joe:wrong@127.0.0.1:{server.port}").__aenter__()
         assert "wrong" not in str(caught.value)
-        async with connect(f"nats://joe:right@127.0.0.1:{server.port}") as nc:
+        async with flavour.connect(f"nats://joe:right@127.0.0.1:{server.port}") as nc:
             with pytest.raises(JetStreamNotEnabled):
                 await nc.jetstream().account_info()
-        async with connect(f"nats://eve:right@127.0.0.1:{server.port}") as nc:
+        async with flavour.connect(f"nats://eve:right@127.0.0.1:{server.port}") as nc:
             with pytest.raises(PermissionViolation, match="forbidden"):
                 await nc.request("forbidden")
             assert await nc.flush() > 0.0
 
-    play(story)
+    flavour.play(story)
 
 
 # ---------------------------------------------------------------------------------------------- a server dies
 
 
-def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(start_server, name):
+def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(flavour, start_server, name):
     server = start_server()
 
     async def story():
         options = {"reconnect_wait": 0.02, "reconnect_wait_max": 0.1, "reconnect_jitter": 0.01}
-        async with connect(server.url, **options) as nc:
+        async with flavour.connect(server.url, **options) as nc:
             js = nc.jetstream()
             stream = await filled(js, name, 1000, storage="file")
             work = await stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=2))
@@ -407,13 +399,13 @@ def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(start_server,
                         halfway.set()
                         await back.wait()
 
-            halfway, back = asyncio.Event(), asyncio.Event()
-            async with work.consume(max_messages=100) as messages:
-                reading = asyncio.create_task(read(messages))
+            halfway, back = anyio.Event(), anyio.Event()
+            async with work.consume(max_messages=100) as messages, anyio.create_task_group() as tasks:
+                tasks.start_soon(read, messages)
                 await halfway.wait()
-                await asyncio.to_thread(server.kill)
+                await anyio.to_thread.run_sync(server.kill)
                 back.set()
-                await asyncio.to_thread(server.restart)
+                await anyio.to_thread.run_sync(server.restart)
                 while not isinstance(event := await anext(events), Connected):
                     pass
                 assert event.resumed is True
@@ -425,7 +417,6 @@ def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(start_server,
                     lambda: settled(work)
                 )  # some acks died with the server: those messages come again
                 await messages.close()
-                await reading
             state = (await stream.info()).state
 
             assert state.messages == 1100
@@ -442,4 +433,4 @@ def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(start_server,
         info = await work.info()
         return info.num_ack_pending == 0 and info.ack_floor.stream_seq == 1100
 
-    play(story)
+    flavour.play(story)

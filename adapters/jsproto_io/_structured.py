@@ -1,0 +1,231 @@
+"""What the adapters with nurseries have in common: a client whose every task ends before ``async with`` is left.
+
+Theory. `connect` opens a nursery of its own for one task, which pumps: it sleeps until a verb or a link rings its bell, so that
+all wishes of one moment leave in one write. In it live the others: one that sleeps until the one deadline, one for each
+link, which dials, reads and closes its socket itself, and for a while one that writes what the kernel did not take, or one
+that asks for credentials. What the kernel takes is written in the pump itself.
+
+Whoever cancels the body of ``async with`` cancels none of these: they are shielded, since what was acked a moment before shall
+still reach the server. Leaving is bounded instead: the core closes within ``close_timeout``, and a link that nobody
+wants any more has as long for what was written. So leaving always comes to its end, and what the body raised, Cancelled above
+all, is raised as it is, in no group.
+
+What is there already is given without a checkpoint; a reader who has taken everything waits, which is one. So a checkpoint
+costs a run of messages what it costs one message, and nothing is taken before a wait that may be cancelled.
+
+`Ways` is all that trio and anyio differ in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from types import TracebackType
+from typing import ClassVar, Self, cast
+
+from jsproto.core.auth import Auth
+from jsproto.core.events import Authenticate
+from jsproto.core.servers import Server
+from jsproto.errors import JsprotoError
+from jsproto_io._async import AsyncClient
+from jsproto_io._base import refusal_of
+from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
+from jsproto_io._stream import Stream
+from jsproto_io._ways import NEVER, Event, Nursery, Scope, Ways
+
+
+class StructuredClient(AsyncClient):
+    """One connection to one NATS system, in a nursery of its own."""
+
+    __slots__ = (
+        "_armed",
+        "_bell",
+        "_closing",
+        "_credentials",
+        "_inner",
+        "_link",
+        "_nursery",
+        "_over",
+        "_scope",
+        "_timer",
+    )
+
+    WAYS: ClassVar[Ways]
+
+    def __init__(
+        self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
+    ) -> None:
+        super().__init__(servers, ask=credentials is not None, **options)
+        self._credentials: AsyncCredentials = credentials or nobody
+        self._now = self.WAYS.now
+        self._kicked = False
+        self._closing = False
+        self._armed = NEVER
+        self._link: Stream | None = None
+        self._inner: Nursery | None = None
+        self._bell: Event
+        self._over: Event
+        self._scope: Scope
+        self._timer: Scope
+        self._nursery: AbstractAsyncContextManager[Nursery]
+
+    # ------------------------------------------------------------------ life
+
+    async def __aenter__(self) -> Self:
+        ways = self.WAYS
+        self._begin(self._now())
+        self._bell = ways.event()
+        self._over = ways.event()
+        self._timer = ways.scope()
+        self._scope = ways.scope(shield=True)
+        self._nursery = ways.nursery()
+        nursery = await self._nursery.__aenter__()
+        nursery.start_soon(self._live)
+        try:
+            while not self._driver.linked():
+                await self._changed()
+        except BaseException:
+            await self._leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """Close, and see every task to its end, also when cancelled; all of it is bounded."""
+        try:
+            with self.WAYS.scope(shield=True):
+                await self.close()
+                await self._over.wait()
+        finally:
+            self._scope.cancel()  # does nothing, unless something has broken that shield
+            await self._nursery.__aexit__(None, None, None)
+
+    async def close(self) -> None:
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        if not self._closing:
+            self._closing = True
+            self._connection.close(None, self._now())
+        try:
+            while not self._driver.closed:
+                await self._changed()
+        except BaseException:
+            self._connection.close(None, self._now())  # the second time does not wait
+            self._kick()
+            raise
+
+    # ------------------------------------------------------------------ waiting
+
+    def _waiter(self) -> Event:
+        return self.WAYS.event()
+
+    def _woken(self, waiter: object) -> Awaitable[object]:
+        return cast("Event", waiter).wait()
+
+    def _wake(self, waiter: object) -> None:
+        cast("Event", waiter).set()
+
+    # ------------------------------------------------------------------ driving
+
+    async def _live(self) -> None:
+        """The one task of the nursery: pump when the bell rings, until all is over and every link has come to its end."""
+        try:
+            with self._scope:
+                async with self.WAYS.nursery() as inner:
+                    self._inner = inner
+                    inner.start_soon(self._tell_the_time)
+                    self._pump()
+                    while not self._driver.closed:
+                        await self._bell.wait()
+                        self._bell = self.WAYS.event()
+                        self._pump()
+                    self._inner = None
+                    self._timer.cancel()
+        finally:
+            self._inner = None
+            self._connection.close(None, self._now())
+            self._connection.close(None, self._now())  # the second time does not wait
+            self._pump()  # whoever still waits hears that it is over
+            self._over.set()
+
+    async def _tell_the_time(self) -> None:
+        while self._inner is not None:
+            with self.WAYS.scope(deadline=self._armed) as self._timer:
+                await self.WAYS.forever()
+            self._armed = NEVER
+            self._connection.handle_tick(self._now())
+            self._pump()
+
+    def _arm(self, deadline: float | None) -> None:
+        """One alarm, and it may be early: a tick that finds nothing due is cheaper than to set it each time."""
+        if deadline is not None and deadline < self._armed:
+            self._armed = self._timer.deadline = deadline
+
+    def _kick(self) -> None:
+        if not self._kicked:
+            self._kicked = True
+            self._bell.set()
+
+    def _pump(self) -> None:
+        self._kicked = False
+        super()._pump()
+        if self._driver.closed:
+            self._bell.set()
+
+    def _received(self) -> None:
+        """Bytes came: whoever they wake shall write together with what is to be sent now."""
+        driver = self._driver
+        driver.collect()
+        if driver.woken and not driver.orders:
+            self._wake_all()
+            self._kick()
+        else:
+            self._pump()
+
+    # ------------------------------------------------------------------ the transport
+
+    def _dial(self, server: Server) -> None:
+        if self._inner is not None:
+            self._link = Stream(self, server)
+            self._inner.start_soon(self._link.live)
+
+    def _failed(self, error: Exception | None) -> None:
+        self._link = None
+        self._connection.transport_down(error, self._now())
+
+    def _hang_up(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.hang_up()
+
+    def _write(self, data: bytes) -> None:
+        link = self._link
+        if link is not None:
+            link.write(data)
+            if link.unsent or self._connection.choked:
+                self._connection.transport_unsent(len(link.unsent), self._now())
+
+    def _authenticate(self, order: Authenticate) -> None:
+        if self._link is not None:
+            self._link.start_soon(partial(self._authenticated, order, self._link))
+
+    async def _authenticated(self, order: Authenticate, link: Stream) -> None:
+        failure: JsprotoError | None = None
+        auth = Auth()
+        try:
+            given = self._credentials(order.server, order.nonce)
+            auth = await given if inspect.isawaitable(given) else given
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
+            failure = refusal_of(order, error)
+        if link.client is None:
+            return  # too late: that handshake is over
+        if failure is None:
+            self._connection.authenticate(auth, self._now())
+        else:
+            self._connection.authentication_failed(failure, self._now())
+        self._pump()

@@ -1,0 +1,69 @@
+"""jsproto on trio: ``async with connect("nats://127.0.0.1:4222") as nc``.
+
+The same words as on asyncio. What is trio's own is said in `jsproto_io._structured`: every task lives in a nursery that
+``async with`` opens and closes, cancelling ends what was cancelled and never the connection, and the exception is always raised.
+So there is no ``await connect(...)``: a nursery has a place in the code.
+"""
+
+from __future__ import annotations
+
+from typing import Unpack, final
+
+import trio
+
+from jsproto_io._async import Events, Feed, Sink
+from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._messages import AsyncMessage
+from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers
+from jsproto_io._structured import StructuredClient
+from jsproto_io._ways import Ways
+
+__all__ = [
+    "AsyncConsumer",
+    "AsyncJetStream",
+    "AsyncMessage",
+    "AsyncStream",
+    "Client",
+    "Events",
+    "Feed",
+    "Sink",
+    "connect",
+]
+
+
+def connect(
+    servers: Servers = "nats://127.0.0.1:4222",
+    *,
+    credentials: AsyncCredentials | None = None,
+    **options: Unpack[ConnectOptions],
+) -> Client:
+    """A client, to be entered with ``async with``.
+
+    Args:
+        servers: one URL, several with commas between, or a collection of URLs and `Server` values.
+        credentials: asked at each handshake for the server and the nonce to sign; may be a coroutine function.
+        options: see `jsproto.core.options.Options`.
+
+    Raises:
+        InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
+            `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
+    """
+    return Client(servers, credentials, options)
+
+
+@final
+class Client(StructuredClient):
+    """One connection to one NATS system, in a nursery of its own."""
+
+    __slots__ = ()
+
+    WAYS = Ways(
+        event=trio.Event,
+        scope=trio.CancelScope,
+        nursery=trio.open_nursery,
+        now=trio.current_time,
+        forever=trio.sleep_forever,
+        readable=trio.lowlevel.wait_readable,
+        writable=trio.lowlevel.wait_writable,
+        places=trio.socket.getaddrinfo,
+    )
