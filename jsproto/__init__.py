@@ -46,6 +46,7 @@ from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTie
 from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
 from jsproto.jetstream.api.codes import ErrorCode
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequencePair
+from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import (
     AckPolicy,
     ConsumerAction,
@@ -60,6 +61,7 @@ from jsproto.jetstream.api.enums import (
 )
 from jsproto.jetstream.api.errors import (
     AlreadyExists,
+    AmbiguousSubject,
     ApiLevelTooLow,
     Asked,
     ConfigIgnored,
@@ -90,6 +92,7 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
     WrongStream,
 )
+from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
@@ -106,6 +109,7 @@ from jsproto.jetstream.api.stream import (
     StreamState,
     SubjectTransform,
 )
+from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
@@ -185,6 +189,7 @@ __all__ = [
     "Acking",
     "AlreadyExists",
     "AlreadySettled",
+    "AmbiguousSubject",
     "ApiError",
     "ApiLevelRefused",
     "ApiLevelTooLow",
@@ -220,6 +225,7 @@ __all__ = [
     "Conversation",
     "ConversationClosed",
     "DeliverPolicy",
+    "Difference",
     "DiscardPolicy",
     "Disconnected",
     "DuplicateSubscription",
@@ -259,6 +265,7 @@ __all__ = [
     "LimitExceeded",
     "LimitReached",
     "LinkError",
+    "Listed",
     "LocalProtocolError",
     "LostStreamData",
     "Message",
@@ -283,6 +290,7 @@ __all__ = [
     "OutboundFull",
     "Outcome",
     "Overflow",
+    "Pause",
     "PayloadTooLarge",
     "PeerInfo",
     "PermissionViolation",

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, Unpack, final
 
 from jsproto.core.subscription import Overflow
@@ -12,8 +12,12 @@ from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.drift import Difference
+from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.upkeep import Pause
+from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Stream
 from jsproto.jetstream.fetch_options import FetchMode
@@ -279,13 +283,13 @@ class AsyncJetStream:
         timeout: float | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
-        """Update a stream, or make it if it is not there.
+        """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
 
         Args:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            timeout: seconds for each of the at most two questions.
+            timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
         Raises:
@@ -313,9 +317,9 @@ class AsyncJetStream:
 
         Args:
             stream: its name.
-            subjects_filter: also count messages of the subjects that match, the first page of them.
+            subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds.
+            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: no such stream.
@@ -350,7 +354,7 @@ class AsyncJetStream:
         *,
         subject: str = "",
         timeout: float | None = None,
-    ) -> tuple[str, ...]:
+    ) -> Listed[str]:
         """Names of all streams, or of those that store ``subject``."""
         described = self._pure.stream_names(
             subject=subject,
@@ -363,8 +367,8 @@ class AsyncJetStream:
         *,
         subject: str = "",
         timeout: float | None = None,
-    ) -> tuple[StreamInfo, ...]:
-        """All streams, or those that store ``subject``."""
+    ) -> Listed[StreamInfo]:
+        """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.streams(
             subject=subject,
             timeout=timeout,
@@ -527,6 +531,49 @@ class AsyncJetStream:
         )
         return self._nc.stream(described)
 
+    async def stream_by_subject(
+        self,
+        subject: str,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncStream:
+        """The one stream that stores a subject.
+
+        Raises:
+            StreamNotFound: no stream does.
+            AmbiguousSubject: several do.
+            InvalidSubject: it is none.
+        """
+        described = self._pure.stream_by_subject(
+            subject,
+            timeout=timeout,
+        )
+        return AsyncStream(self._nc, await self._nc.run(described))
+
+    async def stream_drift(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> tuple[Difference, ...]:
+        """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
+
+        Args:
+            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            timeout: seconds.
+            settings: fields of `StreamConfig`; what is not set is not compared.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        described = self._pure.stream_drift(
+            config,
+            timeout=timeout,
+            **settings,
+        )
+        return await self._nc.run(described)
+
 
 @final
 class AsyncStream:
@@ -566,9 +613,9 @@ class AsyncStream:
         """Configuration and state.
 
         Args:
-            subjects_filter: also count messages of the subjects that match, the first page of them.
+            subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds.
+            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: it is gone.
@@ -617,6 +664,75 @@ class AsyncStream:
             timeout=timeout,
         )
         return await self._nc.run(described)
+
+    async def purge(
+        self,
+        *,
+        filter_subject: str = "",
+        seq: int | None = None,
+        keep: int | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Delete messages, all or some; how many there were.
+
+        Args:
+            filter_subject: only messages of the subjects that match.
+            seq: only messages before this sequence; excludes ``keep``.
+            keep: but for the newest so many, of all that match.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is gone.
+            Refused: it denies that, or is sealed.
+            InvalidConfig: both ``seq`` and ``keep``, or 0, which the server would take for all.
+        """
+        described = self._pure.purge(
+            filter_subject=filter_subject,
+            seq=seq,
+            keep=keep,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def seal(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> AsyncStream:
+        """Close it for good: nothing can be stored, deleted or changed any more.
+
+        Raises:
+            StreamNotFound: it is gone.
+            InvalidConfiguration: the server says why it cannot be.
+        """
+        described = self._pure.seal(
+            timeout=timeout,
+        )
+        return AsyncStream(self._nc, await self._nc.run(described))
+
+    async def copy(
+        self,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> AsyncStream:
+        """Make another stream of its configuration, without its messages.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no two streams may share any.
+
+        Raises:
+            StreamNotFound: it is gone.
+            StreamExists: there is another one of the copy's name.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a copy without a name of its own.
+        """
+        described = self._pure.copy(
+            timeout=timeout,
+            **settings,
+        )
+        return AsyncStream(self._nc, await self._nc.run(described))
 
     def consumer(
         self,
@@ -736,7 +852,7 @@ class AsyncStream:
         self,
         *,
         timeout: float | None = None,
-    ) -> tuple[str, ...]:
+    ) -> Listed[str]:
         """Names of all its consumers."""
         described = self._pure.consumer_names(
             timeout=timeout,
@@ -747,8 +863,8 @@ class AsyncStream:
         self,
         *,
         timeout: float | None = None,
-    ) -> tuple[ConsumerInfo, ...]:
-        """All its consumers."""
+    ) -> Listed[ConsumerInfo]:
+        """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.consumers(
             timeout=timeout,
         )
@@ -823,6 +939,31 @@ class AsyncStream:
             **settings,
         )
         return self._nc.stream(described)
+
+    async def consumer_drift(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> tuple[Difference, ...]:
+        """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
+
+        Args:
+            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`; what is not set is not compared.
+
+        Raises:
+            ConsumerNotFound: no such consumer.
+            InvalidConfig: no name to compare it by.
+        """
+        described = self._pure.consumer_drift(
+            config,
+            timeout=timeout,
+            **settings,
+        )
+        return await self._nc.run(described)
 
 
 @final
@@ -902,6 +1043,84 @@ class AsyncConsumer:
             ConsumerNotFound: it is gone already.
         """
         described = self._pure.delete(
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def pause(
+        self,
+        until: datetime | Timestamp,
+        *,
+        timeout: float | None = None,
+    ) -> Pause:
+        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
+
+        Args:
+            until: the instant at which it goes on.
+            timeout: seconds.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfig: a ``datetime`` without a time zone.
+        """
+        described = self._pure.pause(
+            until,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def resume(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> Pause:
+        """End its rest now (2.11).
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        described = self._pure.resume(
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def reset(
+        self,
+        *,
+        seq: int | None = None,
+        timeout: float | None = None,
+    ) -> ConsumerInfo:
+        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
+
+        Args:
+            seq: the stream sequence to begin at; its deliver policy must go with it.
+            timeout: seconds for each question; there is a second if the first is not answered.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfiguration: its deliver policy does not go with the sequence.
+            InvalidConfig: a sequence that is none.
+        """
+        described = self._pure.reset(
+            seq=seq,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def unpin(
+        self,
+        group: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidRequest: no such group, or nobody is pinned.
+        """
+        described = self._pure.unpin(
+            group,
             timeout=timeout,
         )
         return await self._nc.run(described)

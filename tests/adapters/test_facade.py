@@ -14,6 +14,7 @@ from jsproto.core.procedure import Procedure
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.context import Consumer, JetStream, NextMessage, Stream
 from jsproto.jetstream.fetch import Fetch
@@ -99,7 +100,13 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "subscribe", ("s.a",), {"ack_policy": "none"}, "stream", PushSubscription
     yield JetStream, "pull_subscribe", ("s.a",), {"durable_name": "C"}, "run", Procedure
     yield JetStream, "ordered_consumer", ("S",), {"deliver_policy": "new"}, "stream", OrderedConsumer
+    yield JetStream, "stream_by_subject", ("s.a",), {}, "run", Procedure
+    yield JetStream, "stream_drift", (), config, "run", Procedure
     yield Stream, "info", (), {}, "run", Procedure
+    yield Stream, "purge", (), {"keep": 1}, "run", Procedure
+    yield Stream, "seal", (), {}, "run", Procedure
+    yield Stream, "copy", (), {"name": "T"}, "run", Procedure
+    yield Stream, "consumer_drift", (), config, "run", Procedure
     yield Stream, "change", (), {"max_msgs": 1}, "run", Procedure
     yield Stream, "delete", (), {}, "run", Procedure
     yield Stream, "create_consumer", (), config, "run", Procedure
@@ -112,6 +119,10 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Consumer, "info", (), {}, "run", Procedure
     yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
     yield Consumer, "delete", (), {}, "run", Procedure
+    yield Consumer, "pause", (Timestamp(1),), {}, "run", Procedure
+    yield Consumer, "resume", (), {}, "run", Procedure
+    yield Consumer, "reset", (), {"seq": 5}, "run", Procedure
+    yield Consumer, "unpin", ("g",), {}, "run", Procedure
     yield Consumer, "subscribe", (), {"queue": "q"}, "stream", PushSubscription
     yield Consumer, "fetch", (10,), {}, "stream", Fetch
     yield Consumer, "consume", (), {"max_messages": 10}, "stream", Consume
@@ -123,6 +134,9 @@ MADE = {
     "create_stream": Stream(js=JetStream(), name="S"),
     "update_stream": Stream(js=JetStream(), name="S"),
     "create_or_update_stream": Stream(js=JetStream(), name="S"),
+    "stream_by_subject": Stream(js=JetStream(), name="S"),
+    "seal": Stream(js=JetStream(), name="S"),
+    "copy": Stream(js=JetStream(), name="T"),
     "change": None,
     "pull_subscribe": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "create_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),

@@ -8,6 +8,7 @@ stream, which consumer, which subject. A number without a class of its own is a 
     ApiError
     └── JetStreamError
         ├── NotFound             StreamNotFound  ConsumerNotFound ─ ConsumerDoesNotExist  MessageNotFound ─ SequenceNotFound
+        ├── AmbiguousSubject     said here: several streams where one was meant
         ├── AlreadyExists        StreamExists  ConsumerExists
         ├── ExpectationFailed    WrongLastSequence  WrongLastMessageId  WrongStream
         ├── LimitReached         StreamFull  MessageSizeExceeded
@@ -126,6 +127,20 @@ class MessageNotFound(NotFound):
 
 class SequenceNotFound(MessageNotFound):
     """No message of this sequence, or it was deleted."""
+
+
+class AmbiguousSubject(JetStreamError):
+    """Several streams store a subject where one was meant: said here, no server knows this error.
+
+    Attributes:
+        streams: their names.
+    """
+
+    def __init__(
+        self, code: int, err_code: int, description: str, about: Asked, streams: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(code, err_code, description, about)
+        self.streams = streams
 
 
 class AlreadyExists(JetStreamError):

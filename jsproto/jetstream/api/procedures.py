@@ -13,7 +13,7 @@ Verbs that the server does not know are not answered at all, not even by 503, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar, cast
+from typing import Final
 
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Steps
@@ -23,11 +23,17 @@ from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document, unechoed
 from jsproto.jetstream.api.enums import ConsumerAction
 from jsproto.jetstream.api.envelope import answer, to_json
-from jsproto.jetstream.api.errors import Asked, ConfigIgnored, JetStreamNotEnabled, StreamNotFound, described
+from jsproto.jetstream.api.errors import (
+    Asked,
+    ConfigIgnored,
+    JetStreamNotEnabled,
+    StreamExists,
+    StreamNotFound,
+    described,
+)
+from jsproto.jetstream.api.listed import RACES, Listed, name_of, pages
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
-
-T = TypeVar("T")
 
 #: Seconds that a request waits for its answer.
 DEFAULT_TIMEOUT: Final = 5.0
@@ -39,6 +45,7 @@ def request(
     *,
     body: Mapping[str, object] | None = None,
     needs: tuple[str, ...] = (),
+    since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[dict[str, object]]:
     """One question to the API and the members of its answer: what all requests below are made of.
@@ -48,6 +55,7 @@ def request(
         about: what is asked, for errors.
         body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
         needs: members without which the answer is none.
+        since: the first version of the server that answers it; older ones stay silent, and so the error says it.
         timeout: seconds.
     """
     payload = b"" if body is None else to_json(body)
@@ -57,7 +65,8 @@ def request(
         text = f"expected a JetStream API on {subject!r}, nobody listens: JetStream is off or starting, or no such domain"
         raise JetStreamNotEnabled(503, 0, text, about) from error
     except RequestTimeout as error:
-        raise RequestTimeout(f"{about}: {error}") from error
+        silent = f"; servers before {since} do not know this request and stay silent" if since else ""
+        raise RequestTimeout(f"{about}: {error}{silent}") from error
     if reply.status is not None and not reply.payload:
         code, text = reply.status
         raise StatusError(
@@ -136,11 +145,23 @@ def create_or_update_stream(
     strict: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
-    """Update the stream, or make it if it is not there. Each of the at most two questions has its ``timeout``."""
-    try:
-        return (yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
-    except StreamNotFound:
-        return (yield from create_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+    """Update the stream, or make it if it is not there.
+
+    Who makes or deletes it between the two questions is met by asking anew, a few times; each question has its
+    ``timeout``.
+    """
+    left = RACES
+    while True:
+        try:
+            return (yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+        except StreamNotFound:
+            pass
+        try:
+            return (yield from create_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+        except StreamExists:
+            left -= 1
+            if not left:
+                raise
 
 
 def change_stream(
@@ -164,18 +185,29 @@ def stream_info(
     Args:
         api: where.
         stream: its name.
-        subjects_filter: also count messages of the subjects that match, the first page of them.
+        subjects_filter: also count messages of the subjects that match: of all of them, page by page.
         deleted_details: also list deleted sequences.
-        timeout: seconds.
+        timeout: seconds for each page; there is one unless more than 100,000 subjects match.
 
     Raises:
         StreamNotFound: no such stream.
+        InvalidResponse: the stream has more subjects than the server will say.
     """
     about = Asked(what="stream info", stream=stream)
     wishes = {"subjects_filter": subjects_filter, "deleted_details": deleted_details}
-    body = {name: wish for name, wish in wishes.items() if wish} or None
-    members = yield from request(api.stream_info(stream), about, body=body, timeout=timeout)
-    return StreamInfo.from_wire(members, about)
+    body: dict[str, object] = {name: wish for name, wish in wishes.items() if wish}
+    members = yield from request(api.stream_info(stream), about, body=body or None, timeout=timeout)
+    info = StreamInfo.from_wire(members, about)
+    subjects = dict(info.state.subjects)
+    page = info
+    while page.state.subjects and len(subjects) < page.total:
+        body["offset"] = page.offset + len(page.state.subjects)
+        members = yield from request(api.stream_info(stream), about, body=body, timeout=timeout)
+        page = StreamInfo.from_wire(members, about)
+        subjects.update(page.state.subjects)
+    if len(subjects) < page.total:
+        raise InvalidResponse(f"{about}: expected {page.total} subjects, seen {len(subjects)}")
+    return info.evolve(state=info.state.evolve(subjects=subjects)) if page is not info else info
 
 
 def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
@@ -184,29 +216,28 @@ def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIM
     Raises:
         StreamNotFound: no such stream.
     """
-    yield from _succeed(api.stream_delete(stream), Asked(what="delete stream", stream=stream), timeout)
+    about = Asked(what="delete stream", stream=stream)
+    yield from succeed(api.stream_delete(stream), about, timeout=timeout)
 
 
 def stream_names(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
-) -> Steps[tuple[str, ...]]:
+) -> Steps[Listed[str]]:
     """Names of all streams, or of those that store ``subject``."""
     about = Asked(what="stream names", subject=subject)
     body = {"subject": subject} if subject else None
-    return (yield from _pages(api.stream_names(), about, "streams", _name, body=body, timeout=timeout))
+    ask = _asking(api.stream_names(), about, timeout)
+    return (yield from pages(ask, about, "streams", name_of, body))
 
 
 def streams(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
-) -> Steps[tuple[StreamInfo, ...]]:
-    """All streams, or those that store ``subject``."""
+) -> Steps[Listed[StreamInfo]]:
+    """All streams, or those that store ``subject``; what a cluster could not say now is named in the result."""
     about = Asked(what="list streams", subject=subject)
     body = {"subject": subject} if subject else None
-    return (
-        yield from _pages(
-            api.stream_list(), about, "streams", StreamInfo.from_wire, body=body, timeout=timeout
-        )
-    )
+    ask = _asking(api.stream_list(), about, timeout)
+    return (yield from pages(ask, about, "streams", _stream_of, body))
 
 
 # ------------------------------------------------------------------------------------------------- consumers
@@ -326,27 +357,23 @@ def delete_consumer(
         StreamNotFound: no such stream.
     """
     about = Asked(what="delete consumer", stream=stream, consumer=consumer)
-    yield from _succeed(api.consumer_delete(stream, consumer), about, timeout)
+    yield from succeed(api.consumer_delete(stream, consumer), about, timeout=timeout)
 
 
-def consumer_names(
-    api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
-) -> Steps[tuple[str, ...]]:
+def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listed[str]]:
     """Names of all consumers of a stream."""
     about = Asked(what="consumer names", stream=stream)
-    return (yield from _pages(api.consumer_names(stream), about, "consumers", _name, timeout=timeout))
+    ask = _asking(api.consumer_names(stream), about, timeout)
+    return (yield from pages(ask, about, "consumers", name_of))
 
 
 def consumers(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
-) -> Steps[tuple[ConsumerInfo, ...]]:
-    """All consumers of a stream."""
+) -> Steps[Listed[ConsumerInfo]]:
+    """All consumers of a stream; what a cluster could not say now is named in the result."""
     about = Asked(what="list consumers", stream=stream)
-    return (
-        yield from _pages(
-            api.consumer_list(stream), about, "consumers", ConsumerInfo.from_wire, timeout=timeout
-        )
-    )
+    ask = _asking(api.consumer_list(stream), about, timeout)
+    return (yield from pages(ask, about, "consumers", _consumer_of))
 
 
 # ----------------------------------------------------------------------------------------------- what they share
@@ -374,36 +401,32 @@ def _compare(about: Asked, sent: Document, returned: Document) -> None:
         )
 
 
-def _succeed(subject: str, about: Asked, timeout: float) -> Steps[None]:
-    members = yield from request(subject, about, needs=("success",), timeout=timeout)
-    if members["success"] is not True:
-        raise InvalidResponse(f"{about}: expected success or an error, seen {described(members['success'])}")
-
-
-def _pages(
+def succeed(
     subject: str,
     about: Asked,
-    member: str,
-    read: Callable[[object, object], T],
     *,
     body: Mapping[str, object] | None = None,
-    timeout: float,
-) -> Steps[tuple[T, ...]]:
-    """All pages of a list: the offset grows by what came, the end is an empty page or the total (B191, B200)."""
-    found: list[T] = []
-    while True:
-        asked = {**(body or {}), "offset": len(found)} if found else body
-        members = yield from request(subject, about, body=asked, timeout=timeout)
-        page = members.get(member)
-        if page is not None and not isinstance(page, list):
-            raise InvalidResponse(f"{about}: expected a list as {member}, seen {described(page)}")
-        found.extend(read(entry, about) for entry in cast("list[object]", page or []))
-        total = members.get("total")
-        if not page or (isinstance(total, int) and len(found) >= total):
-            return tuple(found)
+    since: str = "",
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Steps[dict[str, object]]:
+    """A request that answers ``success``; see :func:`request`."""
+    members = yield from request(subject, about, body=body, needs=("success",), since=since, timeout=timeout)
+    if members["success"] is not True:
+        raise InvalidResponse(f"{about}: expected success or an error, seen {described(members['success'])}")
+    return members
 
 
-def _name(entry: object, about: object) -> str:
-    if not isinstance(entry, str):
-        raise InvalidResponse(f"{about}: expected a name, seen {described(entry)}")
-    return entry
+def _asking(
+    subject: str, about: Asked, timeout: float
+) -> Callable[[Mapping[str, object] | None], Steps[dict[str, object]]]:
+    return lambda body: request(subject, about, body=body, timeout=timeout)
+
+
+def _stream_of(entry: object, about: Asked) -> tuple[str, StreamInfo]:
+    info = StreamInfo.from_wire(entry, about)
+    return info.config.name, info
+
+
+def _consumer_of(entry: object, about: Asked) -> tuple[str, ConsumerInfo]:
+    info = ConsumerInfo.from_wire(entry, about)
+    return info.name, info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Unpack, cast, final
 
@@ -13,8 +14,10 @@ from jsproto.core.subscription import Overflow
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
-from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.upkeep import Pause
+from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.fetch import Fetch, Next
@@ -100,6 +103,66 @@ class Consumer:
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
             lambda: procedures.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds)
+        )
+
+    def pause(self, until: datetime | Timestamp, *, timeout: float | None = None) -> Procedure[Pause]:
+        """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
+
+        Args:
+            until: the instant at which it goes on.
+            timeout: seconds.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfig: a ``datetime`` without a time zone.
+        """
+        return self._paused(Timestamp.of(until), timeout)
+
+    def resume(self, *, timeout: float | None = None) -> Procedure[Pause]:
+        """End its rest now (2.11).
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        return self._paused(None, timeout)
+
+    def reset(self, *, seq: int | None = None, timeout: float | None = None) -> Procedure[ConsumerInfo]:
+        """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
+
+        Args:
+            seq: the stream sequence to begin at; its deliver policy must go with it.
+            timeout: seconds for each question; there is a second if the first is not answered.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidConfiguration: its deliver policy does not go with the sequence.
+            InvalidConfig: a sequence that is none.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        begin = upkeep.sequence("seq", seq)
+        return Procedure(
+            lambda: upkeep.reset_consumer(js.api, self.stream.name, self.name, seq=begin, timeout=seconds)
+        )
+
+    def unpin(self, group: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
+
+        Raises:
+            ConsumerNotFound: it is gone.
+            InvalidRequest: no such group, or nobody is pinned.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: upkeep.unpin_consumer(js.api, self.stream.name, self.name, group, timeout=seconds)
+        )
+
+    def _paused(self, until: Timestamp | None, timeout: float | None) -> Procedure[Pause]:
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: upkeep.pause_consumer(js.api, self.stream.name, self.name, until, timeout=seconds)
         )
 
     # ------------------------------------------------------------------ pulling

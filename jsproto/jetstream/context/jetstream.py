@@ -12,9 +12,11 @@ from jsproto.core.procedure import Procedure, Steps
 from jsproto.core.subscription import Overflow
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.ack import ACK, Verb
-from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.drift import Difference
+from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
@@ -39,7 +41,7 @@ from jsproto.jetstream.view import Messages
 from jsproto.jetstream.window import PublishWindow
 from jsproto.jetstream.workflow import Subscribe, bind_pull
 from jsproto.wire.headers import HeaderItems
-from jsproto.wire.subjects import stream_name
+from jsproto.wire.subjects import stream_name, subscription_subject
 
 
 @final
@@ -282,13 +284,13 @@ class JetStream:
         timeout: float | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
-        """Update a stream, or make it if it is not there.
+        """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
 
         Args:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            timeout: seconds for each of the at most two questions.
+            timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
         Raises:
@@ -315,9 +317,9 @@ class JetStream:
 
         Args:
             stream: its name.
-            subjects_filter: also count messages of the subjects that match, the first page of them.
+            subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds.
+            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: no such stream.
@@ -342,15 +344,13 @@ class JetStream:
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.delete_stream(self.api, stream, timeout=seconds))
 
-    def stream_names(self, *, subject: str = "", timeout: float | None = None) -> Procedure[tuple[str, ...]]:
+    def stream_names(self, *, subject: str = "", timeout: float | None = None) -> Procedure[Listed[str]]:
         """Names of all streams, or of those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.stream_names(self.api, subject=subject, timeout=seconds))
 
-    def streams(
-        self, *, subject: str = "", timeout: float | None = None
-    ) -> Procedure[tuple[StreamInfo, ...]]:
-        """All streams, or those that store ``subject``."""
+    def streams(self, *, subject: str = "", timeout: float | None = None) -> Procedure[Listed[StreamInfo]]:
+        """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
 
@@ -519,6 +519,44 @@ class JetStream:
             name_prefix=name_prefix,
         )
         return OrderedConsumer(self.api, stream, Messages(), options)
+
+    def stream_by_subject(self, subject: str, *, timeout: float | None = None) -> Procedure[Stream]:
+        """The one stream that stores a subject.
+
+        Raises:
+            StreamNotFound: no stream does.
+            AmbiguousSubject: several do.
+            InvalidSubject: it is none.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        subscription_subject(subject)
+
+        def steps() -> Steps[Stream]:
+            name = yield from upkeep.stream_by_subject(self.api, subject, timeout=seconds)
+            return Stream(js=self, name=name)
+
+        return Procedure(steps)
+
+    def stream_drift(
+        self,
+        config: StreamConfig | None = None,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[StreamSettings],
+    ) -> Procedure[tuple[Difference, ...]]:
+        """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
+
+        Args:
+            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            timeout: seconds.
+            settings: fields of `StreamConfig`; what is not set is not compared.
+
+        Raises:
+            StreamNotFound: no such stream.
+        """
+        wanted = configured(StreamConfig, config, settings)
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: upkeep.stream_drift(self.api, wanted, timeout=seconds))
 
     def _stream(self, asking: Callable[[], Steps[StreamInfo]]) -> Procedure[Stream]:
         def steps() -> Steps[Stream]:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Unpack, cast, final
 from attrs import evolve, field, frozen
 
 from jsproto.core.procedure import Procedure, Steps
-from jsproto.jetstream.api import procedures
+from jsproto.errors import InvalidConfig
+from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
+from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
@@ -23,7 +27,7 @@ from jsproto.jetstream.settings import (
     configured,
     seconds_of,
 )
-from jsproto.wire.subjects import consumer_name
+from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
     from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
@@ -50,9 +54,9 @@ class Stream:
         """Configuration and state.
 
         Args:
-            subjects_filter: also count messages of the subjects that match, the first page of them.
+            subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds.
+            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: it is gone.
@@ -92,6 +96,65 @@ class Stream:
             StreamNotFound: it is gone already.
         """
         return self.js.delete_stream(self.name, timeout=timeout)
+
+    def purge(
+        self,
+        *,
+        filter_subject: str = "",
+        seq: int | None = None,
+        keep: int | None = None,
+        timeout: float | None = None,
+    ) -> Procedure[int]:
+        """Delete messages, all or some; how many there were.
+
+        Args:
+            filter_subject: only messages of the subjects that match.
+            seq: only messages before this sequence; excludes ``keep``.
+            keep: but for the newest so many, of all that match.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is gone.
+            Refused: it denies that, or is sealed.
+            InvalidConfig: both ``seq`` and ``keep``, or 0, which the server would take for all.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        wishes = Purge(filter_subject, seq, keep)
+        return Procedure(lambda: upkeep.purge_stream(self.js.api, self.name, wishes, timeout=seconds))
+
+    def seal(self, *, timeout: float | None = None) -> Procedure[Stream]:
+        """Close it for good: nothing can be stored, deleted or changed any more.
+
+        Raises:
+            StreamNotFound: it is gone.
+            InvalidConfiguration: the server says why it cannot be.
+        """
+        return self.change(sealed=True, timeout=timeout)
+
+    def copy(self, *, timeout: float | None = None, **settings: Unpack[StreamSettings]) -> Procedure[Stream]:
+        """Make another stream of its configuration, without its messages.
+
+        Args:
+            timeout: seconds for each of the two questions.
+            settings: fields of `StreamConfig` that differ; ``name`` must, and ``subjects`` as no two streams may share any.
+
+        Raises:
+            StreamNotFound: it is gone.
+            StreamExists: there is another one of the copy's name.
+            InvalidConfiguration: the server says what is wrong with it.
+            InvalidConfig: a copy without a name of its own.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        changes = cast("Mapping[str, object]", settings)
+        if stream_name(settings.get("name", self.name)) == self.name:
+            raise InvalidConfig(f"expected another name than {self.name!r} for a copy of it")
+
+        def steps() -> Steps[Stream]:
+            info = yield from upkeep.copy_stream(js.api, self.name, changes, timeout=seconds)
+            return evolve(self, name=info.config.name, cached=info)
+
+        return Procedure(steps)
 
     # ------------------------------------------------------------------ consumers
 
@@ -193,13 +256,13 @@ class Stream:
             timeout=timeout,
         )
 
-    def consumer_names(self, *, timeout: float | None = None) -> Procedure[tuple[str, ...]]:
+    def consumer_names(self, *, timeout: float | None = None) -> Procedure[Listed[str]]:
         """Names of all its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: procedures.consumer_names(self.js.api, self.name, timeout=seconds))
 
-    def consumers(self, *, timeout: float | None = None) -> Procedure[tuple[ConsumerInfo, ...]]:
-        """All its consumers."""
+    def consumers(self, *, timeout: float | None = None) -> Procedure[Listed[ConsumerInfo]]:
+        """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: procedures.consumers(self.js.api, self.name, timeout=seconds))
 
@@ -275,6 +338,29 @@ class Stream:
             config=config,
             **settings,
         )
+
+    def consumer_drift(
+        self,
+        config: ConsumerConfig | None = None,
+        *,
+        timeout: float | None = None,
+        **settings: Unpack[ConsumerSettings],
+    ) -> Procedure[tuple[Difference, ...]]:
+        """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
+
+        Args:
+            config: what is wished for; or its settings by name, which also edit a ``config`` given beside them.
+            timeout: seconds.
+            settings: fields of `ConsumerConfig`; what is not set is not compared.
+
+        Raises:
+            ConsumerNotFound: no such consumer.
+            InvalidConfig: no name to compare it by.
+        """
+        wanted = configured(ConsumerConfig, config, settings)
+        seconds = seconds_of(timeout, self.js.timeout)
+        upkeep.named(wanted)
+        return Procedure(lambda: upkeep.consumer_drift(self.js.api, self.name, wanted, timeout=seconds))
 
     def _put(
         self,

@@ -1,0 +1,156 @@
+"""Lists of the API, read page by page to their end.
+
+Theory. A page says ``total``, ``offset`` and ``limit`` and carries part of a list that is sorted by name; the next page
+begins behind what was named so far. Three things can spoil that, and each shows:
+
+- *The list grows*: what came twice is kept once, by its name.
+- *The list shrinks*: what moved up was skipped, so reading begins anew, a few times; a list that shrinks all the time is
+  given as it was seen last.
+- *A cluster cannot say*: of some streams and consumers it knows the name only. These are in ``missing``, or in ``offline``
+  with the reason, so that a list with holes never looks complete.
+
+``null``, an absent list and an empty one say the same (B191, B200).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar, cast, final
+
+from jsproto.core.procedure import Steps
+from jsproto.errors import InvalidResponse
+from jsproto.jetstream.api.errors import Asked, described
+
+T = TypeVar("T")
+
+#: How often something is begun anew because somebody else changed it meanwhile.
+RACES: Final = 3
+
+
+@final
+class Listed(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
+    """Everything that a list of the API has, in the order of names.
+
+    Attributes:
+        total: how many there are, as the server says.
+        missing: names of what is there, but whose servers did not say more in time.
+        offline: names of what cannot run now, each with the reason (2.12).
+    """
+
+    total: int
+    missing: tuple[str, ...]
+    offline: Mapping[str, str]
+
+    def __new__(
+        cls,
+        items: Iterable[T] = (),
+        *,
+        total: int | None = None,
+        missing: Iterable[str] = (),
+        offline: Mapping[str, str] | None = None,
+    ) -> Listed[T]:
+        """The items, and the names that have none."""
+        made = super().__new__(cls, items)
+        made.total = len(made) if total is None else total
+        made.missing = tuple(missing)
+        made.offline = dict(offline or {})
+        return made
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing and not self.offline and len(self) >= self.total
+
+
+class _Shrunk(Exception):
+    """The total went down between two pages."""
+
+
+@final
+class _Reading:
+    """What was read of one list so far.
+
+    Attributes:
+        place: how many entries of the server's list the pages so far stood for: where the next page begins.
+    """
+
+    __slots__ = ("found", "missing", "offline", "place", "total")
+
+    def __init__(self) -> None:
+        self.place = 0
+        self.total: int | None = None
+        self.found: dict[str, object] = {}
+        self.missing: dict[str, None] = {}
+        self.offline: dict[str, str] = {}
+
+    def page(self, named: dict[str, object], members: Mapping[str, object]) -> bool:
+        """One page more; whether it was the last."""
+        missing = [name for name in _list(members, "missing") if isinstance(name, str)]
+        said = members.get("offline")
+        offline = (
+            {name: str(why) for name, why in cast("dict[str, object]", said).items()}
+            if isinstance(said, dict)
+            else {}
+        )
+        total = members.get("total")
+        if isinstance(total, int):
+            if self.total is not None and total < self.total:
+                raise _Shrunk
+            self.total = total
+        came = len(named.keys() | set(missing) | offline.keys())
+        self.found.update(named)
+        self.missing.update(dict.fromkeys(missing))
+        self.offline.update(offline)
+        self.place += came
+        return not came or (self.total is not None and self.place >= self.total)
+
+
+def pages(
+    ask: Callable[[Mapping[str, object] | None], Steps[dict[str, object]]],
+    about: Asked,
+    member: str,
+    read: Callable[[object, Asked], tuple[str, T]],
+    body: Mapping[str, object] | None = None,
+) -> Steps[Listed[T]]:
+    """All pages of a list.
+
+    Args:
+        ask: sends the request with this body and answers the members of one page.
+        about: what is asked, for errors.
+        member: the member of the answer that is the list.
+        read: an entry's name and what becomes of it.
+        body: members of the request beside the offset.
+
+    Raises:
+        InvalidResponse: a page without a list where one belongs.
+    """
+    reading = _Reading()
+    for left in reversed(range(RACES)):
+        reading = _Reading()
+        try:
+            while True:
+                asked = {**(body or {}), "offset": reading.place} if reading.place else body
+                members = yield from ask(asked)
+                entries = _list(members, member, about)
+                if reading.page(dict(read(entry, about) for entry in entries), members):
+                    break
+        except _Shrunk:
+            if left:
+                continue
+        break
+    found = cast("dict[str, T]", reading.found)
+    return Listed(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
+
+
+def _list(members: Mapping[str, object], member: str, about: object = "") -> list[object]:
+    page = members.get(member)
+    if page is not None and not isinstance(page, list):
+        raise InvalidResponse(f"{about}: expected a list as {member}, seen {described(page)}")
+    return cast("list[object]", page or [])
+
+
+def name_of(entry: object, about: Asked) -> tuple[str, str]:
+    """An entry that is a name."""
+    if not isinstance(entry, str):
+        raise InvalidResponse(f"{about}: expected a name, seen {described(entry)}")
+    return entry, entry

@@ -1,0 +1,86 @@
+"""Lists are read to their end, and one with holes never looks complete."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from jsproto.errors import InvalidResponse
+from jsproto.jetstream.api import procedures as api
+from jsproto.jetstream.api.listed import RACES, Listed
+from jsproto.jetstream.api.subjects import ApiSubjects
+from tests.jetstream.api.asking import run
+
+API = ApiSubjects()
+
+
+def names(*found: str, total: int | None = None, **more: object) -> dict[str, object]:
+    return {"streams": list(found), **({} if total is None else {"total": total}), **more}
+
+
+def offsets(asked: list[tuple[str, object]]) -> list[object]:
+    return [None if body is None else body["offset"] for _, body in asked]
+
+
+def test_a_list_that_grows_between_pages_names_everybody_once() -> None:
+    listed, asked = run(api.stream_names(API), names("b", "c", total=3), names("c", "d", total=4))
+
+    assert listed == ("b", "c", "d")
+    assert offsets(asked) == [None, 2]
+
+
+def test_a_list_that_shrinks_between_pages_is_read_anew() -> None:
+    listed, asked = run(
+        api.stream_names(API), names("a", "b", total=4), names("d", total=3), names("b", "c", "d", total=3)
+    )
+
+    assert listed == ("b", "c", "d")
+    assert listed.complete
+    assert offsets(asked) == [None, 2, None]
+
+
+def test_a_list_that_shrinks_all_the_time_is_given_as_it_was_seen_last() -> None:
+    answers = [
+        page
+        for left in range(RACES, 0, -1)
+        for page in (names("a", total=left + 3), names("b", total=left + 2))
+    ]
+    listed, _ = run(api.stream_names(API), *answers)
+
+    assert listed == ("a",)
+    assert (listed.complete, listed.total) == (False, 4)
+
+
+def test_what_a_cluster_cannot_say_is_named_and_stands_for_its_place_in_the_pages() -> None:
+    config = {"config": {"name": "A"}, "created": "2024-01-01T00:00:00Z"}
+    offline = {"config": {"name": "C"}, "created": "2024-01-01T00:00:00Z"}
+    listed, asked = run(
+        api.streams(API),
+        {"total": 5, "streams": [config, offline], "missing": ["B", "C"], "offline": {"D": "unsupported"}},
+        {"total": 5, "streams": None, "missing": ["E"]},
+    )
+
+    assert [info.config.name for info in listed] == ["A", "C"]
+    assert listed.missing == ("B", "C", "E")
+    assert listed.offline == {"D": "unsupported"}
+    assert not listed.complete
+    assert offsets(asked) == [None, 4]
+
+
+def test_an_end_before_the_total_is_seen_in_the_list() -> None:
+    listed, _ = run(api.stream_names(API), names("a", total=9), names(total=9))
+
+    assert (listed, listed.total, listed.complete) == (("a",), 9, False)
+
+
+def test_a_list_can_be_copied_and_pickled_with_all_it_knows() -> None:
+    listed = Listed(["a"], total=3, missing=["b"], offline={"c": "why"})
+    for twin in (copy.copy(listed), copy.deepcopy(listed), pickle.loads(pickle.dumps(listed))):
+        assert (twin, twin.total, twin.missing, twin.offline) == (("a",), 3, ("b",), {"c": "why"})
+
+
+def test_missing_that_is_no_list_is_an_invalid_response() -> None:
+    with pytest.raises(InvalidResponse, match="missing"):
+        run(api.stream_names(API), names("a", total=1, missing="a"))
