@@ -128,7 +128,7 @@ class Subscription(Conversation[Message]):
             if frame[3] is not None:
                 size += len(frame[3])
         if self._backlog.count + len(run) <= self._max_messages and self._bytes + size <= self._max_bytes:
-            self._backlog.push(list(run))
+            self._backlog.push(run)
             self._bytes += size
         else:
             self._overflow(run)

@@ -219,19 +219,11 @@ class Consume(PullFeed[M]):
 
     def take(self, now: float) -> M | NeedData | Ended:
         """The next message. May ask for more."""
-        # Runs once per message: the backlog's pop is written out, and the level is lowered by plain arithmetic.
-        backlog = self.backlog
-        at = backlog._at  # noqa: SLF001 - the hot path
-        run = backlog._run  # noqa: SLF001
-        if at < len(run):
-            backlog._at = at + 1  # noqa: SLF001
-            backlog.count -= 1
-            frame = run[at]
-        else:
-            popped = backlog.pop()
-            if popped is None:
-                return self.nothing()
-            frame = popped
+        # Runs once per message: the level is lowered by plain arithmetic.
+        waiting = self.backlog.waiting
+        if not waiting:
+            return self.nothing()
+        frame = waiting.popleft()
         lead = self._lead
         if self._by_messages:
             lead.level -= 1

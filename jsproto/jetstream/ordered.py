@@ -199,19 +199,11 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """The next item. May ask for more."""
         if not self._plain:
             return self._next_item(now)
-        # Runs once per message: the backlog's pop is written out, and the level is lowered by plain arithmetic.
-        backlog = self.backlog
-        at = backlog._at  # noqa: SLF001 - the hot path
-        run = backlog._run  # noqa: SLF001
-        if at < len(run):
-            backlog._at = at + 1  # noqa: SLF001
-            backlog.count -= 1
-            frame = run[at]
-        else:
-            popped = backlog.pop()
-            if popped is None:
-                return self.nothing()
-            frame = popped
+        # Runs once per message: the level is lowered by plain arithmetic.
+        waiting = self.backlog.waiting
+        if not waiting:
+            return self.nothing()
+        frame = waiting.popleft()
         intake = self.intake
         lead = intake.lead
         if intake.by_messages:
@@ -220,7 +212,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             intake.taken([frame])
         if lead.level <= lead.low:
             intake.ask(self.port, now)
-        if self._overdue and not backlog.count:
+        if self._overdue and not waiting:
             self._silent(now)
         return cast("T", self.message(frame, self, MUTE))
 

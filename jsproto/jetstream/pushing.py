@@ -246,25 +246,16 @@ class PushFeed(Conversation[M], Generic[M]):
         """The next message; raises why it ended once those at hand are taken."""
         if self._careful:
             self.came_back(now)
-        # Runs once per message: the backlog's pop is written out.
-        backlog = self.backlog
-        at = backlog._at  # noqa: SLF001 - the hot path
-        run = backlog._run  # noqa: SLF001
-        if at < len(run):
-            backlog._at = at + 1  # noqa: SLF001
-            backlog.count -= 1
-            frame = run[at]
-        else:
-            popped = backlog.pop()
-            if popped is None:
-                return self.nothing_left(now)
-            frame = popped
+        waiting = self.backlog.waiting
+        if not waiting:
+            return self.nothing_left(now)
+        frame = waiting.popleft()
         made = self.message(frame, self)
         if self._mute:
             cast("JsMessage", made).state = MUTE
         if self._careful:
             self._held.append(made)
-        if self.flow.marks and not backlog.count:
+        if self.flow.marks and not waiting:
             self._pass(now)
         return made
 

@@ -12,9 +12,7 @@ def frame(number: int):
     return ("1", f"s.{number}", "", None, b"")
 
 
-script = st.lists(
-    st.integers(1, 4) | st.sampled_from(["pop", "run", "frames", "drop", "clear", "twin"]), max_size=40
-)
+script = st.lists(st.integers(1, 4) | st.sampled_from(["pop", "run", "frames", "clear", "twin"]), max_size=40)
 
 
 @given(script)
@@ -33,9 +31,6 @@ def test_it_agrees_with_a_plain_list(steps):
             plain = []
         elif step == "frames":
             assert plain == backlog.frames()
-        elif step == "drop":
-            backlog.drop_oldest(min(2, len(plain)))
-            plain = plain[2:]
         elif step == "clear":
             backlog.clear()
             plain = []
