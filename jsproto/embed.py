@@ -180,11 +180,10 @@ def acknowledgement(message: JsMessage, verb: Verb = ACK) -> Publish | None:
     Raises:
         LocalProtocolError: `jsproto.Next`, which is also a pull.
     """
-    once = Settlement(message, verb)
-    if once.frame() is None:
-        return None
-    once.written()
-    return Publish(message.reply, verb.payload())
+    said: list[bytes] = []
+    return (
+        Publish(message.reply, verb.payload()) if Settlement(message, verb).settle_by(said.append) else None
+    )
 
 
 def header_block(

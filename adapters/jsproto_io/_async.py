@@ -25,7 +25,7 @@ from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, OutboundFull
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -436,7 +436,7 @@ class Feed(Generic[T_co]):
             if hands_back(self.feed):
                 await self.put(item)
             elif unsettled(item):
-                await self._client.settle(Acked(cast("JsMessage", item)))
+                await self._client.settle(cast("JsMessage", item))
         return reason_of(self.feed)
 
     async def ready(self) -> None:

@@ -17,7 +17,7 @@ from jsproto.core.once import Once
 from jsproto.core.procedure import Procedure
 from jsproto.errors import OutboundFull
 from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
-from jsproto.jetstream.message import Acked, JsMessage, Settlement, confirmed
+from jsproto.jetstream.message import JsMessage, Settlement, confirmed
 from jsproto.wire.frames import Info
 
 T = TypeVar("T")
@@ -105,11 +105,10 @@ class AsyncMessage(JsMessage):
             ConversationClosed: the connection is closed.
         """
         client = self.feed.context.client
-        once = Acked(self)
         try:
-            return client.settle_now(once)
+            return client.settle_now(self)
         except OutboundFull:
-            return await client.settle(once)
+            return await client.settle(self)
 
     async def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""
@@ -153,7 +152,7 @@ class SyncMessage(JsMessage):
         Raises:
             ConversationClosed: the connection is closed.
         """
-        return self.feed.context.client.settle(Acked(self))
+        return self.feed.context.client.settle(self)
 
     def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""

@@ -30,7 +30,7 @@ from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -505,7 +505,7 @@ class Feed(Generic[T_co]):
             if hands_back(self.feed):
                 self.put(item)
             elif unsettled(item):
-                self._client.settle(Acked(cast("JsMessage", item)))
+                self._client.settle(cast("JsMessage", item))
         return reason_of(self.feed)
 
     def ready(self) -> None:

@@ -272,7 +272,10 @@ class Connection:
         Raises:
             LocalProtocolError: the conversation takes no such item, or has ended.
         """
-        now = self._at(now)
+        if now < self._now:
+            now = self._now
+        else:
+            self._now = now
         if conversation.offered(item, now):
             self._exchange.offered(conversation, now)
             return True
@@ -282,7 +285,10 @@ class Connection:
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
         """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error once drained."""
-        now = self._at(now)
+        if now < self._now:
+            now = self._now
+        else:
+            self._now = now
         try:
             item = conversation.take(now)
         finally:
@@ -293,7 +299,10 @@ class Connection:
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
         """Everything at hand in one list, else as `take`."""
-        now = self._at(now)
+        if now < self._now:
+            now = self._now
+        else:
+            self._now = now
         try:
             items = conversation.take_all(now)
         finally:
@@ -312,16 +321,10 @@ class Connection:
             ConversationClosed: the connection is closed.
             LocalProtocolError: whatever the command itself says to being asked for again.
         """
-        frame = once.frame()
-        if frame is None:
+        if not once.settle_by(self._outbound.append if self._link.state is UP else self._write):
             if once.repeated():
                 self._events.append(Notice(None, NoticeKind.REPEATED, once))
             return False
-        if self._link.state is UP:
-            self._outbound.append(frame)
-        else:
-            self._write(frame)
-        once.written()
         if self._draining is not None:
             self._drained(self._at(now))
         return True

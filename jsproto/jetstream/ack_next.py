@@ -22,7 +22,7 @@ from jsproto.errors import ConversationClosed, InvalidConfig, LocalProtocolError
 from jsproto.jetstream.ack import ACK
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import JsMessage, settlement
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pulling import M, Make
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -87,16 +87,17 @@ class AckNext(Consume[M]):
             raise ConversationClosed("expected an open feed to ask for the next message, this one has ended")
         if not self.port.up:
             return False
-        once = settlement(item)
-        sayable = once.frame() is not None
         self.wanted = True
-        request = self._wish() if sayable and self._pace.opened(now) else None
-        if request is not None:
-            self._ask(item.reply, _NXT, *request, now)
-        elif sayable:
-            self.port.publish(Publish(item.reply, _ACK))
-        if sayable:
-            once.written()
+
+        def say(_: bytes) -> None:
+            """The ack is said with a request in it, if there is something to ask for."""
+            request = self._wish() if self._pace.opened(now) else None
+            if request is None:
+                self.port.publish(Publish(item.reply, _ACK))
+            else:
+                self._ask(item.reply, _NXT, *request, now)
+
+        item.settle_by(say)
         self._refill(now)
         return True
 

@@ -5,12 +5,11 @@ Theory. It stays a thin object over the parser's tuple; what its reply subject s
 
 Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.once.Once`:
 
-- `Acked` is the plain ack, made for being called once per message;
+- a message itself is its plain ack, so that what is said once per message costs no object;
 - `AckedAll` acks a whole list at the price of one call;
 - `Settlement` says any verb, with a reply subject for `Next`.
 
-`settlement` picks the right one. All follow *write first, mark after*: asking for the frame changes nothing, and what was
-not written leaves the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
+`settlement` picks the right one. All follow *write first, mark after*: what was not written leaves the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
 ``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack (`Covering`), since that
 settles earlier messages too.
 
@@ -27,7 +26,7 @@ from typing import Protocol, cast, final
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
-from jsproto.core.once import Once
+from jsproto.core.once import Once, Write
 from jsproto.core.procedure import Steps
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.jetstream.ack import (
@@ -99,6 +98,29 @@ class JsMessage(Message):
         self.state = state
         return True
 
+    def settle_by(self, write: Write) -> bool:
+        """Write the plain ack, ``PUB <reply> 4`` with ``+ACK``; ``False`` if it is not open or came without a reply.
+
+        What ``write`` raises goes through, and the message is as open as before.
+
+        Raises:
+            AlreadySettled: it was settled before, and its feed is strict.
+        """
+        reply = self.frame[2]
+        state = self.state
+        if (state is not OPEN and state is not CUMULATIVE) or not reply:
+            _once(self)
+            return False
+        write(f"PUB {reply} 4\r\n+ACK\r\n".encode("utf-8", "surrogateescape"))
+        self.state = SETTLED
+        if state is CUMULATIVE:
+            _cover(self)
+        return True
+
+    def repeated(self) -> bool:
+        """Whether it was settled before."""
+        return self.state is SETTLED or self.state is ASKED
+
     def __copy__(self) -> JsMessage:
         return self
 
@@ -118,48 +140,12 @@ def _cover(message: JsMessage) -> None:
     cast("Covering", message.feed).covered(message)
 
 
-def _repeated(message: JsMessage) -> bool:
-    return message.state is SETTLED or message.state is ASKED
-
-
 def _once(message: JsMessage) -> None:
     """Nothing can be said: raise, if that is because it was said before and the feed is strict."""
-    if _repeated(message) and getattr(message.feed, "strict", False):
+    if message.repeated() and getattr(message.feed, "strict", False):
         raise AlreadySettled(
             f"expected an open message, {shorten(message.subject)} with {shorten(message.reply)} is {message.state.name}"
         )
-
-
-@final
-class Acked:
-    """The plain ack of one message: a `Once`."""
-
-    __slots__ = ("message",)
-
-    def __init__(self, message: JsMessage) -> None:
-        self.message = message
-
-    def frame(self) -> bytes | None:
-        """``PUB <reply> 4`` with ``+ACK``, or ``None`` if the message is not open or came without a reply."""
-        message = self.message
-        reply = message.frame[2]
-        if (message.state is not OPEN and message.state is not CUMULATIVE) or not reply:
-            _once(message)
-            return None
-        return b"PUB %b 4\r\n+ACK\r\n" % reply.encode("utf-8", "surrogateescape")
-
-    def written(self) -> None:
-        """The ack is on its way."""
-        message = self.message
-        if message.state is OPEN:
-            message.state = SETTLED
-        elif message.state is CUMULATIVE:
-            message.state = SETTLED
-            _cover(message)
-
-    def repeated(self) -> bool:
-        """Whether the message was settled before."""
-        return _repeated(self.message)
 
 
 @final
@@ -174,18 +160,19 @@ class AckedAll:
     def __init__(self, messages: Iterable[JsMessage]) -> None:
         self.messages = list(dict.fromkeys(messages))
 
-    def frame(self) -> bytes | None:
-        """The acks of all that are open, or ``None`` if none is."""
+    def settle_by(self, write: Write) -> bool:
+        """Write the acks of all that are open; ``False`` if none is."""
         replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
         if len(replies) < len(self.messages):
             replies += [each.frame[2] for each in self._last()]
         if not replies:
-            return None
+            return False
         joined = " 4\r\n+ACK\r\nPUB ".join(replies).encode("utf-8", "surrogateescape")
-        return b"PUB %b 4\r\n+ACK\r\n" % joined
+        write(b"PUB %b 4\r\n+ACK\r\n" % joined)
+        self._mark()
+        return True
 
-    def written(self) -> None:
-        """The acks are on their way."""
+    def _mark(self) -> None:
         cumulative = False
         for each in self.messages:
             if each.state is OPEN and each.frame[2]:
@@ -237,30 +224,27 @@ class Settlement:
         self.reply = reply
         self.fact = AckFact.PROGRESSED if isinstance(verb, InProgress) else AckFact.SENT
 
-    def frame(self) -> bytes | None:
-        """The PUB, or ``None`` if the verb may not be said (any more) or the message came without a reply."""
+    def settle_by(self, write: Write) -> bool:
+        """Write the PUB; ``False`` if the verb may not be said (any more) or the message came without a reply."""
         message = self.message
         if self.fact not in TRANSITIONS[message.state] or not message.reply:
             _once(message)
-            return None
-        return encode_pub_trusted(message.reply, self.reply, self.verb.payload())
-
-    def written(self) -> None:
-        """The verb is on its way."""
-        message = self.message
+            return False
+        write(encode_pub_trusted(message.reply, self.reply, self.verb.payload()))
         covers = message.state is CUMULATIVE and isinstance(self.verb, (Ack, Next))
         message.told(self.fact)
         if covers:
             _cover(message)
+        return True
 
     def repeated(self) -> bool:
         """Whether the message was settled before."""
-        return _repeated(self.message)
+        return self.message.repeated()
 
 
 def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Once:
     """What `Connection.settle` takes to say ``verb`` for ``message``."""
-    return Acked(message) if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
+    return message if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
 
 
 def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> Steps[bool]:

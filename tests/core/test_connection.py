@@ -69,11 +69,12 @@ class Single:
         self._frame = frame
         self.marked = False
 
-    def frame(self):
-        return None if self.marked else self._frame
-
-    def written(self):
+    def settle_by(self, write):
+        if self.marked:
+            return False
+        write(self._frame)
         self.marked = True
+        return True
 
     def repeated(self):
         return self.marked

@@ -77,11 +77,12 @@ class Ack:
     def __repr__(self):
         return f"Ack({self._frame!r})"
 
-    def frame(self):
-        return None if self.done else self._frame
-
-    def written(self):
+    def settle_by(self, write):
+        if self.done:
+            return False
+        write(self._frame)
         self.done = True
+        return True
 
     def repeated(self):
         return self.done

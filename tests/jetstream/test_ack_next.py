@@ -13,7 +13,7 @@ from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.consume import ConsumeOptions
 from jsproto.jetstream.errors import AlreadySettled, BadRequest
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
@@ -116,8 +116,7 @@ def test_whoever_takes_without_putting_asks_by_a_plain_pull():
     rig.data()
     message = rig.take()
     rig.said()
-    once = Acked(message)
-    once.written()
+    message.settle_by(lambda _: None)
 
     assert rig.feed.take(0.0) is NEED_DATA
     assert rig.said() == [("pull", 1)]
@@ -280,7 +279,7 @@ def test_behind_the_end_a_message_is_acked_by_itself():
     assert not rig.feed.room
     with pytest.raises(ConversationClosed, match="has ended"):
         rig.put(message)
-    assert Acked(message).frame() is not None
+    assert message.settle_by(lambda _: None)
     assert rig.feed.take(0.0) is ENDED
 
 
@@ -315,7 +314,7 @@ def test_whatever_happens_one_at_most_is_asked_for_and_nothing_stalls(steps):
         elif what == "put" and hand and rig.put(hand[0]):
             assert hand.pop(0).state is SETTLED
         elif what == "ack" and hand:
-            Acked(hand[0]).written()
+            hand[0].settle_by(lambda _: None)
             hand.pop(0)
         elif what in {"expire", "gone"} and rig.feed.ledger.open:
             rig.status(*((408, "Request Timeout") if what == "expire" else (503, "")))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from jsproto.jetstream.ack import CUMULATIVE, NAK, OPEN, SETTLED, Next
 from jsproto.jetstream.floor import AckFloor
-from jsproto.jetstream.message import Acked, AckedAll, JsMessage, Settlement
+from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
 
 
 class Feed:
@@ -29,11 +29,7 @@ class Feed:
 
 
 def ack(message: JsMessage) -> bool:
-    once = Acked(message)
-    if once.frame() is None:
-        return False
-    once.written()
-    return True
+    return message.settle_by(lambda _: None)
 
 
 def sequences(messages) -> list[int]:
@@ -82,8 +78,7 @@ def test_a_nak_speaks_for_its_own_message_only():
     feed = Feed()
     first, second = feed.hand(1), feed.hand(2)
     once = Settlement(second, NAK)
-    assert once.frame() is not None
-    once.written()
+    assert once.settle_by(lambda _: None)
 
     assert (first.state, second.state) == (CUMULATIVE, SETTLED)
     assert feed.floor.stream_sequence == 0
@@ -94,8 +89,7 @@ def test_an_ack_that_is_also_a_pull_settles_what_is_before_it():
     feed = Feed()
     first, second = feed.hand(1), feed.hand(2)
     once = Settlement(second, Next(), "_INBOX.P.1.1.1")
-    assert once.frame() is not None
-    once.written()
+    assert once.settle_by(lambda _: None)
 
     assert (first.state, second.state) == (SETTLED, SETTLED)
 
@@ -105,14 +99,14 @@ def test_a_list_of_messages_is_acked_by_its_last_one():
     messages = [feed.hand(1), feed.hand(3), feed.hand(2), other.hand(1)]
     plain = JsMessage(("7", "s.a", "$JS.ACK.S.D.1.1.1.1.0", None, b""))
     once = AckedAll([*messages, plain])
-    frame = once.frame()
-    assert frame is not None
-    once.written()
+    said = []
+    assert once.settle_by(said.append)
 
+    (frame,) = said
     assert frame.count(b"+ACK") == 3
     assert b"$JS.ACK.S.C.1.3.2." in frame
     assert {each.state for each in (*messages, plain)} == {SETTLED}
-    assert once.frame() is None
+    assert not once.settle_by(said.append)
 
 
 def test_a_message_whose_reply_says_nothing_stands_for_itself():
@@ -128,8 +122,7 @@ def test_naks_without_any_ack_leave_nothing_behind():
     feed = Feed()
     for sequence in range(1, 5_001):
         once = Settlement(feed.hand(sequence), NAK)
-        assert once.frame() is not None
-        once.written()
+        assert once.settle_by(lambda _: None)
 
     assert len(feed.floor._pending) <= 2 * 64
     assert feed.floor.pending == ()

@@ -8,7 +8,14 @@ import pytest
 from jsproto.core.conversation import Port
 from jsproto.core.message import Message
 from jsproto.core.procedure import Procedure
-from jsproto.errors import Disconnected, LinkError, LocalProtocolError, NoResponders, RequestTimeout
+from jsproto.errors import (
+    Disconnected,
+    LinkError,
+    LocalProtocolError,
+    NoResponders,
+    OutboundFull,
+    RequestTimeout,
+)
 from jsproto.jetstream.ack import (
     ACK,
     IN_PROGRESS,
@@ -22,7 +29,7 @@ from jsproto.jetstream.ack import (
     Term,
 )
 from jsproto.jetstream.errors import AlreadySettled
-from jsproto.jetstream.message import Acked, AckedAll, JsMessage, Settlement, confirmed, settlement
+from jsproto.jetstream.message import AckedAll, JsMessage, Settlement, confirmed, settlement
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 
@@ -35,10 +42,13 @@ def delivery(reply=REPLY, subject="orders.new", block=None, payload=b"data"):
 
 def said(once):
     """What `Connection.settle` does."""
-    frame = once.frame()
-    if frame is not None:
-        once.written()
-    return frame
+    frames = []
+    return frames[0] if once.settle_by(frames.append) else None
+
+
+def plain(message):
+    """A message is its plain ack."""
+    return message
 
 
 # ------------------------------------------------------------------------------------------------ the message
@@ -114,12 +124,19 @@ def test_the_frame_of_a_verb_is_one_publish_on_the_reply_as_it_came():
     ]
 
 
-def test_asking_for_the_frame_changes_nothing():
-    message = delivery()
-    for once in (Acked(message), AckedAll([message]), Settlement(message, NAK)):
-        assert once.frame() == once.frame()
+def test_what_could_not_be_written_leaves_the_message_open():
+    def full(frame):
+        raise OutboundFull(f"no room for {frame!r}")
 
-    assert message.state is AckState.OPEN
+    for state in (AckState.OPEN, AckState.CUMULATIVE):
+        feed = Feed()
+        message = JsMessage(delivery().frame, feed, state)
+        for once in (message, AckedAll([message]), Settlement(message, NAK)):
+            with pytest.raises(OutboundFull):
+                once.settle_by(full)
+
+        assert message.state is state
+        assert feed.covers == []
 
 
 def test_b100_progress_may_be_said_again_and_again_before_the_end_and_never_after():
@@ -381,30 +398,30 @@ def cumulative(feed: Feed) -> JsMessage:
     return JsMessage(delivery().frame, feed, AckState.CUMULATIVE)
 
 
-@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+@pytest.mark.parametrize("again", [plain, lambda message: Settlement(message, NAK)])
 @pytest.mark.parametrize("state", [AckState.SETTLED, AckState.ASKED])
 def test_a_second_settlement_sends_nothing_and_says_that_it_is_one(again, state):
     once = again(JsMessage(delivery().frame, Feed(), state))
 
-    assert once.frame() is None
+    assert said(once) is None
     assert once.repeated()
 
 
-@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+@pytest.mark.parametrize("again", [plain, lambda message: Settlement(message, NAK)])
 def test_a_mute_message_or_one_without_reply_is_no_repetition(again):
     for message in (JsMessage(delivery().frame, Feed(strict=True), AckState.MUTE), delivery(reply="")):
         once = again(message)
 
-        assert once.frame() is None
+        assert said(once) is None
         assert not once.repeated()
 
 
-@pytest.mark.parametrize("again", [Acked, lambda message: Settlement(message, NAK)])
+@pytest.mark.parametrize("again", [plain, lambda message: Settlement(message, NAK)])
 def test_a_strict_feed_raises_at_a_second_settlement(again):
     message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
 
     with pytest.raises(AlreadySettled, match=r"orders.*SETTLED"):
-        again(message).frame()
+        said(again(message))
 
 
 def test_a_strict_feed_raises_at_a_second_confirmation_too():
@@ -418,7 +435,7 @@ def test_a_strict_feed_raises_at_a_second_confirmation_too():
 def test_what_was_not_written_is_not_marked_either(state):
     feed = Feed()
     message = JsMessage(delivery().frame, feed, state)
-    Acked(message).written()
+    assert said(message) is None
 
     assert message.state is state
     assert feed.covers == []
@@ -428,14 +445,14 @@ def test_a_list_leaves_out_what_is_settled_without_a_word():
     message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
     once = AckedAll([message])
 
-    assert once.frame() is None
+    assert said(once) is None
     assert not once.repeated()
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        Acked,
+        plain,
         lambda message: AckedAll([message]),
         lambda message: Settlement(message, ACK),
         lambda message: Settlement(message, Next(), "_INBOX.P.1.1.1"),

@@ -13,7 +13,7 @@ from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.consume import Consume, ConsumeOptions
 from jsproto.jetstream.errors import AlreadySettled
 from jsproto.jetstream.fetch import Fetch, FetchOptions
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import PullNotice
 from jsproto.signals import ENDED
 from jsproto.wire.commands import Publish
@@ -146,8 +146,8 @@ def test_B104_no_ack_goes_to_a_consumer_that_wants_none():
     rig.data(3)
     (message,) = rig.take()
 
-    assert Acked(message).frame() is None
-    assert not Acked(message).repeated()
+    assert not message.settle_by(lambda _: None)
+    assert not message.repeated()
     assert rig.passes(3000.0) == []
 
 
@@ -155,9 +155,7 @@ def test_with_ack_policy_all_an_ack_settles_what_is_before_it():
     rig = consume(Acking(policy="all"))
     rig.data(3)
     first, second, third = rig.take(3)
-    once = Acked(second)
-    assert once.frame() is not None
-    once.written()
+    assert second.settle_by(lambda _: None)
 
     assert [each.state for each in (first, second, third)] == [SETTLED, SETTLED, CUMULATIVE]
     assert rig.feed.floor.stream_sequence == 2
@@ -169,11 +167,10 @@ def test_a_strict_feed_raises_where_a_message_is_settled_twice(make):
     rig = make(Acking(strict=True))
     rig.data()
     (message,) = rig.take()
-    once = Acked(message)
-    once.written()
+    assert message.settle_by(lambda _: None)
 
     with pytest.raises(AlreadySettled, match="SETTLED"):
-        once.frame()
+        message.settle_by(lambda _: None)
 
 
 def test_in_progress_without_a_time_to_go_by_is_refused_when_the_feed_is_made():
@@ -310,7 +307,7 @@ def test_closing_can_give_back_what_is_in_hand_too(make):
 
     assert sorted(rig.said(b"-NAK")) == [3, 4]
     assert taken[2].state is SETTLED
-    assert Acked(taken[2]).frame() is None
+    assert not taken[2].settle_by(lambda _: None)
     assert [detail for kind, detail in rig.notices() if kind is PullNotice.RETURNED] == [1, 1]
     assert rig.feed.returned == 2
 

@@ -25,7 +25,7 @@ from jsproto.jetstream.api import errors
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed, UnknownStatus
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push import TRANSITIONS, PushInput, PushState, PushSubscription
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.pushing import Position, PushFeed, PushNotice
@@ -426,7 +426,7 @@ def test_where_single_acks_mean_nothing_messages_are_mute(policy):
 
     assert one.state is AckState.MUTE
     assert {each.state for each in sub.take_all(0.0)} == {AckState.MUTE}
-    assert Acked(one).frame() is None
+    assert not one.settle_by(lambda _: None)
 
 
 @pytest.mark.parametrize("policy", ["explicit", "all"])
@@ -929,7 +929,7 @@ def test_auto_ack_acknowledges_what_was_taken_when_the_reader_comes_back():
 def test_auto_ack_leaves_alone_what_the_reader_settled():
     sub = auto()
     sub.delivered(data(sub, 1), 0.0)
-    Acked(sub.take(0.0)).written()
+    sub.take(0.0).settle_by(lambda _: None)
     sub.take(0.0)
 
     assert sub.port.commands == []
@@ -1023,7 +1023,7 @@ def test_a_drain_waits_for_a_message_in_hand_only_while_it_is_open():
         sub.delivered(data(sub, 1), 0.0)
         message = sub.take(0.0)
         if sub is acked:
-            Acked(message).written()
+            message.settle_by(lambda _: None)
         sub.told(Wish.DRAIN, 0.0)
         fenced(sub)
 

@@ -11,7 +11,7 @@ from jsproto.core.conversation import Wish
 from jsproto.core.events import Closed
 from jsproto.core.options import Options
 from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
@@ -145,7 +145,7 @@ class ConsumeModel(RuleBasedStateMachine):
 
     def ack(self, item: JsMessage) -> None:
         self.acked.add(item.metadata.stream_sequence)
-        self.connection.settle(Acked(item), self.pair.now)
+        self.connection.settle(item, self.pair.now)
 
     # ------------------------------------------------------------------ what always holds
 

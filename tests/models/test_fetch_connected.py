@@ -10,7 +10,7 @@ from jsproto.core.options import Options
 from jsproto.errors import NoResponders
 from jsproto.jetstream.consume import Consume, ConsumeOptions
 from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED
 from jsproto.testing import Pair, SimServer
@@ -84,7 +84,7 @@ def test_what_is_left_of_a_filled_fetch_goes_back_and_comes_again_at_once():
     world = World(5)
     fetch = world.fetch(max_messages=5)
     for item in world.take(fetch, 2):
-        world.connection.settle(Acked(item), world.pair.now)
+        world.connection.settle(item, world.pair.now)
     world.close(fetch)
     again = world.take(world.fetch(max_messages=5, mode=FetchMode.NO_WAIT), 6)
 
@@ -110,7 +110,7 @@ def test_leaving_a_consume_gives_back_what_is_at_hand():
     world = World(10)
     consume = world.consume(max_messages=6)
     for item in world.take(consume, 2):
-        world.connection.settle(Acked(item), world.pair.now)
+        world.connection.settle(item, world.pair.now)
     world.close(consume)
     world.pair.advance(0.1)
 

@@ -13,7 +13,7 @@ from jsproto.core.options import Options
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import Acked, JsMessage
+from jsproto.jetstream.message import JsMessage
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
 
@@ -53,7 +53,7 @@ class Desk:
         return taken
 
     def ack(self, message: JsMessage) -> bool:
-        return self.connection.settle(Acked(message), self.pair.now)
+        return self.connection.settle(message, self.pair.now)
 
     def info(self, *names: str) -> object:
         found = self.server.request("CONSUMER.INFO.S.C", None, self.pair.now)

@@ -16,7 +16,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto.jetstream.ack import NAK
 from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import Acked, JsMessage, Settlement
+from jsproto.jetstream.message import JsMessage, Settlement
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
 
@@ -83,7 +83,7 @@ class Run:
                 self.naks += 1
                 self.connection.settle(Settlement(item, NAK), self.pair.now)
                 continue
-            self.connection.settle(Acked(item), self.pair.now)
+            self.connection.settle(item, self.pair.now)
             self.acked.add(item.metadata.stream_sequence)
             if self.draw.random() < 0.5:
                 self.pair.step()

@@ -8,7 +8,6 @@ from jsproto.core.servers import Server
 from jsproto.errors import LocalProtocolError
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import Acked
 from jsproto.signals import NEED_DATA
 from jsproto.testing import Clock, Cutter, Pair, SimServer
 from jsproto.testing.simserver import Auth
@@ -92,7 +91,7 @@ def test_messages_arrive_while_time_passes_and_links_break():
         pair.step()
         while (item := machine.take(consume, pair.now)) is not NEED_DATA:
             got.append(int(item.payload))
-            machine.settle(Acked(item), pair.now)
+            machine.settle(item, pair.now)
             pair.step()
 
     for number in range(40):
