@@ -44,7 +44,7 @@ from jsproto.jetstream.pushing import ACK_ROOT, M, Make, PushFeed, PushNotice
 from jsproto.jetstream.workflow import Bound, Located, Subscribe, ensure, locate
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
-from jsproto.wire.frames import REPLY, Delivery
+from jsproto.wire.frames import REPLY, SID, Delivery
 
 _NAK: Final = NAK.payload()
 
@@ -256,9 +256,11 @@ class PushSubscription(PushFeed[M]):
         self._judge(now)
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
-        """Messages and statuses; before the consumer is known to be ours they are kept."""
+        """Messages and statuses. Before the consumer is known to be ours they are kept, after the end only messages count."""
         if self.state is PushState.CREATING:
             self._keep(run)
+        elif (self.ended or self.state is PushState.DELETING) and run[0][SID] == self.port.sid:
+            self._give_back(run)
         else:
             super().delivered(run, now)
 

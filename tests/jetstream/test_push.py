@@ -221,6 +221,17 @@ def test_before_it_is_bound_nothing_is_known_of_the_consumer():
     assert (sub.info.name, sub.created, sub.owned) == ("C", True, True)
 
 
+def test_who_is_told_to_stop_answers_no_question_again():
+    sub = made(flow_control=True, idle_heartbeat=1_000_000_000)
+    sub.delivered([flow(sub)], 1.0)
+    before = answers(sub)
+    sub.told(Wish.STOP, 1.0)
+    sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a"), flow(sub, "$JS.FC.S.C.b")], 1.1)
+
+    assert sub.state is PushState.DELETING
+    assert answers(sub) == before == ["$JS.FC.S.C.a"]
+
+
 def test_who_waits_is_told_when_it_is_bound_and_how_it_ended():
     sub = new(subject="s.a")
     seen = [(sub.stage, sub.reason)]
