@@ -1,0 +1,48 @@
+"""The long runs in short: that they work, find nothing wrong here, and would say so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.live
+
+HERE = Path(__file__).parent
+
+
+def long_run(name: str, *words: str) -> tuple[int, list[dict[str, object]]]:
+    command = [sys.executable, str(HERE / name), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == ""
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_every_reader_of_a_push_consumer_keeps_the_rules():
+    code, told = long_run("push.py", "--messages", "20000", "--size", "300")
+
+    assert [(each["reader"], each["messages"], each["wrong"]) for each in told] == [
+        (reader, 20000, {}) for reader in ("hungry", "slow", "parked", "lossy")
+    ]
+    assert code == 0
+    assert all(each["questions"] >= 2 for each in told)
+
+
+@pytest.mark.parametrize("form", ["pull", "push"])
+def test_an_ordered_consumer_keeps_the_rules_while_its_consumers_and_its_server_go(form):
+    words = ("--messages", "6000", "--deletions", "2", "--kills", "1", "--form", form)
+    code, (told,) = long_run("ordered.py", *words)
+
+    assert (code, told["wrong"], told["deletions"], told["kills"]) == (0, {}, 2, 1)
+    assert told["messages"] >= 5900
+    assert told["creates"] >= 3
+
+
+def test_a_broken_rule_is_told_and_the_exit_code_is_1():
+    words = ("--messages", "100", "--deletions", "100", "--kills", "0")
+    code, (told,) = long_run("ordered.py", *words)
+
+    assert (code, list(told["wrong"])) == (1, ["deletions or kills too few"])
