@@ -60,6 +60,75 @@ def test_without_a_byte_bound_nothing_can_be_too_small():
     assert Budget(Credit(1), None).did_not_fit(5) is True
 
 
+def test_at_first_a_part_may_be_asked_for():
+    budget = Budget(None, Credit(100))
+    budget.ask(1, 100)
+    budget.received(1, 30)
+    budget.settled(0, 70)
+
+    assert budget.whole is False
+    assert budget.request() == (1_000_000, 70)
+
+
+def both() -> Budget:
+    """A budget with 10 messages and 1000 bytes asked for."""
+    budget = Budget(Credit(10), Credit(1000))
+    budget.ask(10, 1000)
+    return budget
+
+
+def numbers(budget: Budget) -> tuple[int, ...]:
+    """Asked and level of the messages, then of the bytes."""
+    return budget.messages.asked, budget.messages.level, budget.size.asked, budget.size.level
+
+
+def test_what_comes_counts_in_messages_and_in_bytes():
+    budget = both()
+    budget.received(3, 400)
+
+    assert numbers(budget) == (7, 10, 600, 1000)
+
+
+def test_what_nobody_asked_for_counts_in_messages_and_in_bytes():
+    budget = both()
+    budget.surplus(3, 400)
+
+    assert numbers(budget) == (10, 13, 1000, 1400)
+
+
+def test_what_is_taken_is_given_back_to_both():
+    budget = both()
+    budget.received(3, 400)
+    budget.taken(2, 300)
+
+    assert numbers(budget) == (7, 8, 600, 700)
+
+
+def test_what_will_never_come_is_given_back_to_both():
+    budget = both()
+    budget.settled(4, 500)
+
+    assert numbers(budget) == (6, 6, 500, 500)
+
+
+def test_a_reset_gives_everything_that_was_asked_back_to_both():
+    budget = both()
+    budget.received(3, 400)
+    budget.reset()
+
+    assert numbers(budget) == (0, 3, 0, 400)
+
+
+def test_whether_only_the_whole_may_be_asked_for_is_put_back_too():
+    budget = Budget(None, Credit(100))
+    budget.did_not_fit(40)
+    other = Budget(None, Credit(100))
+    other.restore(budget.snapshot())
+
+    assert budget.whole is True
+    assert other.whole is True
+
+
 KINDS = st.sampled_from([(5, None), (None, 50), (5, 50)])
 
 

@@ -132,6 +132,22 @@ def test_a_narrower_limit_lowers_the_threshold_and_is_never_widened():
     assert (credit.limit, credit.low) == (10, 5)
 
 
+def test_a_limit_can_be_narrowed_to_one_and_the_threshold_stays_whole():
+    credit = Credit(100)
+    credit.narrow(5)
+    assert (credit.limit, credit.low, type(credit.low)) == (5, 2, int)
+    credit.narrow(1)
+
+    assert (credit.limit, credit.low) == (1, 0)
+
+
+def test_the_same_limit_again_changes_nothing():
+    credit = Credit(10, 8)
+    credit.narrow(10)
+
+    assert (credit.limit, credit.low) == (10, 8)
+
+
 def test_a_threshold_at_the_limit_means_always_full():
     credit = Credit(10, 10)
     credit.ask(10)
@@ -150,10 +166,56 @@ def test_asking_for_nothing_or_beyond_the_limit_is_refused(amount):
     assert credit.level == 0
 
 
-@pytest.mark.parametrize(("limit", "low"), [(0, None), (-3, None), (5, -1), (5, 6)])
-def test_limits_that_can_not_work_are_refused(limit, low):
-    with pytest.raises(InvalidConfig):
+@pytest.mark.parametrize(
+    ("limit", "low", "text"),
+    [
+        (0, None, "expected a limit of at least 1, seen 0"),
+        (-3, None, "expected a limit of at least 1, seen -3"),
+        (5, -1, "expected a threshold from 0 to the limit 5, seen -1"),
+        (5, 6, "expected a threshold from 0 to the limit 5, seen 6"),
+    ],
+)
+def test_limits_that_can_not_work_are_refused(limit, low, text):
+    with pytest.raises(InvalidConfig, match=f"^{text}$"):
         Credit(limit, low)
+
+
+@pytest.mark.parametrize(("limit", "low"), [(1, 0), (2, 1), (5, 2), (6, 3), (500, 250)])
+def test_the_threshold_is_half_of_the_limit_if_nothing_else_is_said(limit, low):
+    credit = Credit(limit)
+
+    assert (low, int) == (credit.low, type(credit.low))
+
+
+def test_a_threshold_at_the_limit_is_taken_for_one_below_it():
+    assert Credit(10, 10).low == 9
+
+
+def test_what_was_asked_before_leaves_less_to_ask_for_and_adds_up():
+    credit = Credit(10)
+    credit.ask(7)
+
+    with pytest.raises(LocalProtocolError, match="expected to ask for 1 to 3, seen 4"):
+        credit.ask(4)
+    credit.ask(3)
+    assert (credit.asked, credit.level) == (10, 10)
+
+
+def test_what_nobody_asked_for_comes_on_top_of_what_is_there():
+    credit = Credit(10)
+    credit.ask(10)
+    credit.surplus(2)
+
+    assert (credit.asked, credit.buffered, credit.level, credit.room) == (10, 2, 12, 0)
+
+
+def test_after_a_reset_only_what_has_come_counts():
+    credit = Credit(10)
+    credit.ask(10)
+    credit.received(4)
+    credit.reset()
+
+    assert (credit.asked, credit.level, credit.room) == (0, 4, 6)
 
 
 @given(st.integers(1, 50), STEPS)

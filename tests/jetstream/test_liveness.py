@@ -34,6 +34,7 @@ def test_b017_one_edge_for_each_silence_and_a_period_in_between():
 
     assert alarms == [Alarm.EDGE, Alarm.PERIOD, Alarm.PERIOD, Alarm.PERIOD]
     assert watch.seen(9.0) is True
+    assert watch.silent is False
     assert watch.seen(9.0) is False
     assert watch.judge(11.0) is Alarm.EDGE
 
@@ -60,6 +61,7 @@ def test_b040_it_rests_while_nobody_has_promised_anything():
     watch.watch(0.0)
     watch.rest()
 
+    assert watch.watching is False
     assert watch.deadline is None
     assert watch.judge(100.0) is None
     watch.watch(7.0)
@@ -83,11 +85,32 @@ def test_another_interval_counts_from_the_next_request_on():
 
 
 @pytest.mark.parametrize(
-    ("heartbeat", "factor"), [(-1.0, 2.0), (float("inf"), 2.0), (1.0, 0.5), (1.0, float("nan"))]
+    ("heartbeat", "factor", "text"),
+    [
+        (-1.0, 2.0, "expected a heartbeat of 0 or more seconds, seen -1.0"),
+        (float("inf"), 2.0, "expected a heartbeat of 0 or more seconds, seen inf"),
+        (1.0, 0.5, "expected a heartbeat factor of at least 1, seen 0.5"),
+        (1.0, float("nan"), "expected a heartbeat factor of at least 1, seen nan"),
+    ],
 )
-def test_what_can_not_be_watched_is_refused(heartbeat, factor):
-    with pytest.raises(InvalidConfig):
+def test_what_can_not_be_watched_is_refused(heartbeat, factor, text):
+    with pytest.raises(InvalidConfig, match=f"^{text}$"):
         Liveness(heartbeat, factor)
+
+
+def test_before_the_first_request_it_is_at_rest_and_has_seen_nothing():
+    watch = Liveness(1.0)
+
+    assert (watch.since, watch.deadline) == (0.0, None)
+    assert watch.watching is False
+    assert watch.silent is False
+
+
+def test_the_shortest_promise_is_watched_too():
+    watch = Liveness(0.5, 1.0)
+    watch.watch(3.0)
+
+    assert watch.deadline == 3.5
 
 
 EVENTS = st.lists(st.tuples(st.sampled_from(["seen", "watch", "rest", "tick"]), st.floats(0, 3)), max_size=40)
