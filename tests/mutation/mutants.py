@@ -53,7 +53,9 @@ class Mutant:
 
 
 def _left_out(node: cst.SimpleStatementLine) -> Iterable[cst.CSTNode]:
-    if m.matches(node, m.SimpleStatementLine(body=[m.Expr(m.Call() | m.Yield()) | m.Raise(), m.ZeroOrMore()])):
+    if m.matches(
+        node, m.SimpleStatementLine(body=[m.Expr(m.Call() | m.Yield()) | m.Raise(), m.ZeroOrMore()])
+    ):
         yield node.with_changes(body=[cst.Pass()])
 
 

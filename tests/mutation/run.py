@@ -39,9 +39,9 @@ from pathlib import Path
 
 os.environ["CI"] = "1"  # hypothesis draws the same examples each time
 
-import hypothesis  # noqa: E402 - forked children find it imported
-import pytest  # noqa: E402 - the same
-from mutants import Mutant, mutants  # noqa: E402 - the same
+import hypothesis
+import pytest
+from mutants import Mutant, mutants
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
@@ -93,7 +93,7 @@ def dependents(module: str) -> frozenset[str]:
     imports: dict[str, set[str]] = {}
     for name, loaded in list(sys.modules.items()):
         if name.split(".")[0] in _OURS and getattr(loaded, "__file__", None):
-            nodes = [node for node in ast.walk(ast.parse(Path(loaded.__file__).read_text()))]
+            nodes = list(ast.walk(ast.parse(Path(loaded.__file__).read_text())))
             froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
             imports[name] = {node.module for node in froms}
             imports[name] |= {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
@@ -156,7 +156,7 @@ class Bench:
             said = pytest.main([*_PYTEST, *tests], [Plan()])
             sys.stdout.flush()
             os._exit(said)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - whatever happens, the child ends here
             traceback.print_exc()
         finally:
             os._exit(3)
@@ -195,7 +195,10 @@ def settled(name: str, entry: dict, bench: Bench, chosen: argparse.Namespace) ->
 
 def report(name: str, results: list[tuple[Mutant, str]]) -> tuple[str, bool]:
     """A row of the table, and whether the bar is held."""
-    counts = {fate: sum(each == fate for _, each in results) for fate in ("equivalent", "killed", "timeout", "survived")}
+    counts = {
+        fate: sum(each == fate for _, each in results)
+        for fate in ("equivalent", "killed", "timeout", "survived")
+    }
     judged = len(results) - counts["equivalent"]
     score = (counts["killed"] + counts["timeout"]) / judged if judged else 1.0
     cells = (name, len(results), *counts.values(), f"{score:.1%}")
@@ -230,7 +233,10 @@ def main() -> int:
             for mutant, fate in settled(name, table[name], bench, chosen):
                 results.append((mutant, fate))
                 if fate in {"survived", "not run"}:
-                    print(f"{name}:{mutant.line} {mutant.where}\n    - {mutant.was}\n    + {mutant.now}", flush=True)
+                    print(
+                        f"{name}:{mutant.line} {mutant.where}\n    - {mutant.was}\n    + {mutant.now}",
+                        flush=True,
+                    )
             survivors[name] = [(*each.name, each.line) for each, fate in results if fate == "survived"]
             row, good = report(name, results)
             held = held and good
