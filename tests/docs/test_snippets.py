@@ -58,6 +58,11 @@ def test_each_snippet_runs_and_prints_what_the_page_says(page, start_server):
 
 
 def test_the_pages_that_teach_have_snippets():
-    assert {"README.md", "first-steps.md", "machines.md", "pull-consumers.md"} <= {
-        page.name for page in WITH_SNIPPETS
-    }
+    assert {
+        "README.md",
+        "first-steps.md",
+        "machines.md",
+        "ordered-consumers.md",
+        "pull-consumers.md",
+        "push-subscriptions.md",
+    } <= {page.name for page in WITH_SNIPPETS}
