@@ -225,21 +225,13 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    def settle_now(self, once: Once) -> bool:
-        """Write what may be written once; ``False`` if it may not be written any more.
-
-        Raises:
-            OutboundFull: too many bytes wait for a link.
-        """
-        if not self._kicked:
-            self._kick()  # the pump comes after this step: it sees what settling does
-        return self._connection.settle(once, ANY_TIME)
-
     async def settle(self, once: Once) -> bool:
-        """As `settle_now`, but wait for room."""
+        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more."""
         while True:
+            if not self._kicked:
+                self._kick()  # the pump comes after this step: it sees what settling does
             try:
-                return self.settle_now(once)
+                return self._connection.settle(once, ANY_TIME)
             except OutboundFull:
                 await self._changed()
 

@@ -7,14 +7,18 @@ is closed: what was handed out can still be settled.
 Nothing is decided here: what is written, and whether it may still be written, is said by `jsproto.jetstream.message`.
 """
 
+# ruff: noqa: SLF001 - message and client are one thing in several classes
+
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final, Protocol, TypeVar
 
+from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.once import Once
 from jsproto.core.procedure import Procedure
+from jsproto.driver import ANY_TIME
 from jsproto.errors import OutboundFull
 from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
 from jsproto.jetstream.message import JsMessage, Settlement, confirmed
@@ -33,15 +37,18 @@ def _term(reason: str, info: Info) -> Term:
 
 
 class AsyncSettler(Protocol):
-    """The client of a message: what it needs to settle it."""
+    """The client of a message: what it needs to settle it. The plain ack is once per message, so it goes straight."""
+
+    _connection: Connection
+    _kicked: bool
 
     @property
     def info(self) -> Info:
         """The newest INFO of the server."""
         ...
 
-    def settle_now(self, once: Once) -> bool:
-        """Write it, or raise `OutboundFull`."""
+    def _kick(self) -> None:
+        """Pump soon."""
         ...
 
     async def settle(self, once: Once) -> bool:
@@ -105,8 +112,10 @@ class AsyncMessage(JsMessage):
             ConversationClosed: the connection is closed.
         """
         client = self.feed.context.client
+        if not client._kicked:
+            client._kick()  # the pump comes after this step: it sees what settling does
         try:
-            return client.settle_now(self)
+            return client._connection.settle(self, ANY_TIME)
         except OutboundFull:
             return await client.settle(self)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 from jsproto.core.conversation import Conversation
@@ -42,6 +43,7 @@ Make: TypeAlias = Callable[[Delivery, "PullFeed[M]"], M]
 _NO_HANDS: Final = HandedOut()
 _NO_FLOOR: Final = AckFloor()
 
+_REPLY_OF: Final = itemgetter(REPLY)
 _NAK: Final = NAK.payload()
 _WPI: Final = IN_PROGRESS.payload()
 
@@ -134,9 +136,8 @@ class PullFeed(Conversation[M], Generic[M]):
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages and statuses of one sid, in order."""
-        whole = [frame for frame in run if frame[REPLY]]
-        if len(whole) == len(run):
-            self._received(whole, now)
+        if all(map(_REPLY_OF, run)):
+            self._received(run if isinstance(run, list) else list(run), now)
             return
         data: list[Delivery] = []
         for frame in run:

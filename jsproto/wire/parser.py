@@ -99,6 +99,7 @@ class Parser:
         max_line = self.max_control_line
         max_payload = self.max_payload
         max_header = self.max_header
+        tabs = b"\t" in data
         while pos < size:
             end = find(b"\n", pos)
             if end < 0 or end - pos > max_line:
@@ -131,7 +132,7 @@ class Parser:
             else:
                 pos = self._line(data[pos:start], data, start, frames)
                 continue
-            if subject and "\t" not in line and (sid in _SMALL or self._is_sid(sid)):
+            if subject and not (tabs and "\t" in line) and (sid in _SMALL or self._is_sid(sid)):
                 total = _SMALL_CR[text] if text in _SMALL_CR else _number_cr(text)
                 header = 0 if block is None else _SMALL[block] if block in _SMALL else _number(block)
                 if 0 <= header <= total <= max_payload and header <= max_header:
