@@ -278,6 +278,9 @@ class Connection:
             now = self._now
         else:
             self._now = now
+        if conversation.ended:
+            # One that is finished hears of no link any more, and may still be given something.
+            conversation.port.up = self._exchange.up
         if conversation.offered(item, now):
             self._exchange.offered(conversation, now)
             return True

@@ -317,7 +317,8 @@ class Exchange:
                 if not command.limit:
                     retired.append(command.sid)
             else:
-                self._pongs.append((port.number, port.fences[-1], tuple(retired)))
+                on_their_way = sum(number == port.number for number, _, _ in self._pongs)
+                self._pongs.append((port.number, port.fences[on_their_way], tuple(retired)))
                 retired.clear()
                 outbound.append_bound(PING)
         if not port.up:

@@ -1299,6 +1299,54 @@ def test_an_old_sid_is_served_until_its_fence(wire):
     assert 1 == w.connection.stats.unknown_sid
 
 
+class Fencing(Conversation[bytes]):
+    """Fences twice in one go whenever it is given something, and keeps which of them were answered."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+        self.answered = []
+
+    def offered(self, item, now):
+        self.asked += [self.port.fence(), self.port.fence()]
+        return True
+
+    def fenced(self, token, now):
+        self.answered.append(token)
+
+
+def test_each_of_several_fences_in_one_go_is_answered_by_its_own_pong(wire):
+    w = wire().up()
+    fencing = w.open(Fencing())
+    w.connection.put(fencing, "a", w.now)
+    w.feed(b"PONG\r\n")
+    w.connection.put(fencing, "b", w.now)
+    for answered in range(1, 5):
+        assert fencing.asked[:answered] == fencing.answered
+        w.feed(b"PONG\r\n")
+
+    assert len(set(fencing.asked)) == 4
+    assert fencing.asked == fencing.answered
+
+
+class Late(Conversation[bytes]):
+    """Takes an item whenever there is a link."""
+
+    def offered(self, item, now):
+        return self.port.up
+
+
+def test_one_that_is_finished_knows_whether_there_is_a_link_when_it_is_given_something(wire):
+    w = wire().up()
+    late = w.open(Late())
+    w.close(late)
+    w.down()
+
+    assert w.connection.put(late, "a", w.now) is False
+    w.redial().up()
+    assert w.connection.put(late, "a", w.now) is True
+
+
 def test_a_pong_nobody_waits_for_is_harmless(wire):
     w = wire().up()
     w.told()
