@@ -10,7 +10,11 @@ the ledger, its statuses come on the token, and when it is lost it is asked for 
     put(work, message)          # acknowledged, and the next one is asked for
 
 A message can still be settled in any other way; then the next `take` asks by itself. Without a link `put` answers
-``False``, and the message is put again when there is one.
+``False``, and the message is put again when there is one. Behind the end of the feed a message that is put is acked
+by itself, so that a worker need not know which one is the last.
+
+If the server refuses an ack that asks, it has seen neither the ack nor the request: the feed ends as one whose pull
+is refused, and the message is open again.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import ConversationClosed, InvalidConfig, LocalProtocolError, shorten
-from jsproto.jetstream.ack import ACK
+from jsproto.errors import ConversationClosed, InvalidConfig, JsprotoError, LocalProtocolError, shorten
+from jsproto.jetstream.ack import ACK, AckFact
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
@@ -49,9 +53,9 @@ class AckNext(Consume[M]):
         wanted: the user wants a message that has not come.
     """
 
-    __slots__ = ("wanted",)
+    __slots__ = ("_asked_by", "_asker", "wanted")
 
-    STATE: ClassVar[Codecs] = {**Consume.STATE, "wanted": PLAIN}
+    STATE: ClassVar[Codecs] = {**Consume.STATE, "_asked_by": PLAIN, "wanted": PLAIN}
 
     def __init__(self, subject: str, options: ConsumeOptions = _ONE, message: Make[M] | None = None) -> None:
         if options.max_messages != 1:
@@ -60,6 +64,9 @@ class AckNext(Consume[M]):
             )
         super().__init__(subject, options, message)
         self.wanted = True
+        # The last message whose ack was a pull, and where that went.
+        self._asker: JsMessage | None = None
+        self._asked_by = ""
 
     # ------------------------------------------------------------------ the user's side
 
@@ -78,14 +85,14 @@ class AckNext(Consume[M]):
 
         Raises:
             LocalProtocolError: it is no message of this feed.
-            ConversationClosed: the feed has ended, so the message is to be acknowledged by itself.
+            ConversationClosed: the feed has ended and there is no link, so the message is to be acknowledged by itself.
             AlreadySettled: it is settled already, and the feed is strict.
         """
         if not isinstance(item, JsMessage) or item.feed is not self:
             raise LocalProtocolError(f"expected a message of this feed, seen {shorten(item)}")
-        if self.ended:
-            raise ConversationClosed("expected an open feed to ask for the next message, this one has ended")
         if not self.port.up:
+            if self.ended:
+                raise ConversationClosed("expected an open feed, or a link for the ack; this one has ended")
             return False
         self.wanted = True
 
@@ -96,6 +103,7 @@ class AckNext(Consume[M]):
                 self.port.publish(Publish(item.reply, _ACK))
             else:
                 self._ask(item.reply, _NXT, *request, now)
+                self._asker, self._asked_by = item, item.reply
 
         item.settle_by(say)
         self._refill(now)
@@ -105,6 +113,16 @@ class AckNext(Consume[M]):
     def room(self) -> bool:
         """Whether a message could be put."""
         return self.port.up and not self.ended
+
+    # ------------------------------------------------------------------ facts
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server does not let a pull, an ack that is one, or the subscription through."""
+        if subject and subject == self._asked_by:
+            if self._asker is not None:
+                self._asker.told(AckFact.UNSENT)
+            subject = self.subject
+        super().refused(subject, error, now)
 
     # ------------------------------------------------------------------ asking only when it is wanted
 

@@ -7,13 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.core.conversation import Port, Wish
-from jsproto.errors import ConversationClosed, Disconnected, InvalidConfig, LocalProtocolError
-from jsproto.jetstream.ack import CUMULATIVE, SETTLED
+from jsproto.errors import (
+    ConversationClosed,
+    Disconnected,
+    InvalidConfig,
+    LocalProtocolError,
+    PermissionViolation,
+)
+from jsproto.jetstream.ack import CUMULATIVE, OPEN, SETTLED
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.consume import ConsumeOptions
 from jsproto.jetstream.errors import AlreadySettled, BadRequest
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
@@ -275,24 +282,75 @@ def test_behind_the_end_a_message_is_acked_by_itself():
     rig.data()
     message = rig.take()
     rig.feed.closed(None, 0.0)
+    rig.said()
 
     assert not rig.feed.room
-    with pytest.raises(ConversationClosed, match="has ended"):
-        rig.put(message)
-    assert message.settle_by(lambda _: None)
+    assert rig.put(message)
+    assert rig.said() == [("+ACK", None)]
+    assert message.state is SETTLED
     assert rig.feed.take(0.0) is ENDED
 
 
-def test_it_stops_after_so_many():
+def test_behind_the_end_and_without_a_link_nobody_can_be_told_and_the_message_stays_open():
+    rig = Rig()
+    rig.data()
+    message = rig.take()
+    rig.feed.closed(None, 0.0)
+    rig.said()
+    rig.port.up = False
+
+    with pytest.raises(ConversationClosed, match="has ended"):
+        rig.put(message)
+    assert (rig.said(), message.state) == ([], OPEN)
+
+
+def test_it_stops_after_so_many_and_the_last_is_acked_like_all_before():
     rig = Rig(stop_after=2)
     rig.data()
     rig.put(rig.take())
     rig.data()
     last = rig.take()
+    rig.said()
 
     assert rig.feed.ended
-    with pytest.raises(ConversationClosed):
-        rig.put(last)
+    assert rig.put(last)
+    assert (rig.said(), last.state) == ([("+ACK", None)], SETTLED)
+
+
+def test_an_ack_that_asks_and_is_refused_is_told_ends_the_feed_and_leaves_the_message_open():
+    rig = Rig()
+    rig.data()
+    message = rig.take()
+    rig.put(message)
+    (pull,) = rig.feed.ledger.open.values()
+    error = PermissionViolation("no", message.reply, "publish")
+    rig.feed.refused(message.reply, error, 0.0)
+
+    assert message.state is OPEN
+    assert (pull.end, rig.feed.reason) == (End.REFUSED, End.REFUSED)
+    assert rig.port.notices == [(PullNotice.REFUSED, error)]
+    with pytest.raises(PermissionViolation):
+        rig.feed.take(0.0)
+
+
+def test_a_feed_that_was_put_back_knows_by_which_ack_it_has_asked():
+    rig = Rig()
+    rig.data()
+    message = rig.take()
+    rig.put(message)
+    other: AckNext[JsMessage] = AckNext(NEXT, rig.feed.options)
+    other.restore(rig.feed.snapshot())
+    other.refused(message.reply, PermissionViolation("no", message.reply, "publish"), 0.0)
+
+    assert other.reason is End.REFUSED
+
+
+@pytest.mark.parametrize("subject", ["", "$JS.ACK.S.C.1.9.9.1795811553265218855.0"])
+def test_what_is_refused_to_somebody_else_is_not_ours(subject):
+    rig = Rig()
+    rig.feed.refused(subject, PermissionViolation("no", subject, "publish"), 0.0)
+
+    assert not rig.feed.ended
 
 
 @given(
