@@ -582,6 +582,8 @@ class Feed(Generic[T_co]):
 
     def _tell(self, wish: Wish) -> None:
         client = self._client
+        if self._take is _unopened:
+            _unopened(self.feed, 0.0)
         with client._alone:
             client._connection.tell(self.feed, wish, monotonic())
             client._pump()

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto import (
+    BusyConversation,
     ConnectionClosed,
     ConsumerNotFound,
     ConversationClosed,
@@ -450,3 +451,35 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_ser
 
 def stream_reader(nc, name, form):
     return nc.jetstream().ordered_consumer(name, form=form, max_messages=100, expires=5.0, idle_heartbeat=0.5)
+
+
+# ------------------------------------------------------------------------------------------------ misuse
+
+
+def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(nats_server, name):
+    async def story():
+        async with connect(nats_server.url) as nc:
+            stream = await stream_of(nc.jetstream(), name, 1)
+            feed = stream.ordered()
+            for verb in (feed.unsubscribe, feed.drain, feed.ended, feed.ready, feed.next, feed.stop):
+                with pytest.raises(ConversationClosed, match="opened"):
+                    await verb()
+            async with feed as messages:
+                return int((await messages.next()).payload)
+
+    assert play(story) == 1
+
+
+def test_a_second_reader_is_told_that_somebody_waits(nats_server, name):
+    async def story():
+        async with connect(nats_server.url) as nc:
+            stream = await stream_of(nc.jetstream(), name, 0)
+            async with stream.ordered() as messages:
+                first = asyncio.create_task(messages.next())
+                await asyncio.sleep(0)
+                with pytest.raises(BusyConversation):
+                    await messages.next()
+                await nc.jetstream().publish(f"{name}.a", b"1")
+                return int((await first).payload)
+
+    assert play(story) == 1

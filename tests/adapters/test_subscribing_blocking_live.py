@@ -296,3 +296,15 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_ser
 
         assert got == list(range(1, 1011))
         eventually(lambda: patient(stream.consumer_names) == ())
+
+
+# ------------------------------------------------------------------------------------------------ misuse
+
+
+def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(nc, name):
+    feed = stream_of(nc, name, 1).ordered()
+    for verb in (feed.unsubscribe, feed.drain, feed.ended, feed.ready, feed.next, feed.stop):
+        with pytest.raises(ConversationClosed, match="opened"):
+            verb()
+    with feed as messages:
+        assert int(messages.next().payload) == 1
