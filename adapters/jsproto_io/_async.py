@@ -548,7 +548,11 @@ class Sink(Generic[T]):
         if kind is not None:
             await self.close()
             return
-        await self.drain()
+        try:
+            await self.drain()
+        except BaseException:
+            await self.close()  # no wait in it: whoever is cancelled while draining has given it up
+            raise
         client = self._client
         while (
             items := client._driver.take_all(self.window, client._now())

@@ -15,6 +15,7 @@ of a step may have left half of it undone: then the byte stream is cut without a
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -632,7 +633,12 @@ class Sink(Generic[T]):
         if kind is not None:
             self.close()
             return
-        self.drain()
+        try:
+            self.drain()
+        except BaseException:
+            with contextlib.suppress(JsprotoError):  # what ended the drain is what is raised
+                self.close()
+            raise
         client = self._client
         with client._alone:
             while (items := client._driver.take_all(self.window, monotonic())) is not ENDED and (
