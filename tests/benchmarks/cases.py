@@ -40,7 +40,10 @@ MEMORY = Figure(key="bytes_each", unit="bytes each", more_is_better=False)
 
 @frozen(kw_only=True)
 class Case:
-    """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it."""
+    """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it.
+
+    A case that is ``filled`` has the stream and its messages without a consumer: the peer makes its own.
+    """
 
     title: str
     verb: str
@@ -48,6 +51,7 @@ class Case:
     figure: Figure = RATE
     frames: str = ""
     ack: str = ""
+    filled: bool = False
     needs_server: bool = True
 
 
@@ -71,6 +75,8 @@ CASES = {
     "consume-batches": Case(
         title="consume in runs, ack each", verb="consume_batches", items=200_000, ack="explicit"
     ),
+    "push": Case(title="push, flow control, no ack", verb="push", items=200_000, filled=True),
+    "ordered": Case(title="ordered consumer", verb="ordered", items=200_000, filled=True),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
     "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
     "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY),
@@ -119,7 +125,7 @@ def _found(module: str) -> bool:
         return False
 
 
-_SLOW = {"consume": 50_000, "consume-ack": 50_000}
+_SLOW = {"consume": 50_000, "consume-ack": 50_000, "push": 50_000, "ordered": 50_000}
 
 PEERS = {
     "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),

@@ -142,6 +142,8 @@ async def ask(peer: object, case: Case, watch: Watch, n: int) -> dict:
             await verb(watch, SUBJECT, n, lambda: print("go", flush=True))
         case "consume":
             await verb(watch, "BENCH", "C", n, BATCH, ack=case.ack != "none")
+        case "push" | "ordered":
+            await verb(watch, "BENCH", "bench.>", n)
         case "fetch" | "consume_batches":
             await verb(watch, "BENCH", "C", n, BATCH)
         case "next":

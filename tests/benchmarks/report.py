@@ -18,6 +18,11 @@ BARS = {
     "publish-window": ("jsproto_asyncio", 3.0, None),
     "publish": ("jsproto_asyncio", 1.1, None),
     "next": ("jsproto_asyncio", 1.3, None),
+    "ordered": ("jsproto_asyncio", 1.5, None),
+}
+#: What the project wants of one way beside another: case -> (peer, the other case, ratio by wall clock).
+BESIDE = {
+    "push": ("jsproto_asyncio", "consume", 0.8),
 }
 
 _HEAD = (
@@ -110,6 +115,13 @@ def _notes(runs: list[dict]) -> str:
 
 
 def _bars(runs: list[dict], base: str) -> Iterator[str]:
+    for name, (peer, other, bar) in BESIDE.items():
+        mine = [run for run in runs if (run["case"], run["peer"]) == (name, peer)]
+        theirs = [run for run in runs if (run["case"], run["peer"]) == (other, peer)]
+        ratio = _ratio(CASES[name], mine, theirs)
+        if ratio:
+            verdict = "held" if float(ratio) >= bar else "MISSED"
+            yield f"bar {name}: wall {ratio} x {other}, wanted {bar} x: {verdict}"
     if base != "natspy":
         return
     for name, (peer, wall, cpu) in BARS.items():

@@ -88,10 +88,11 @@ def measure(peer: str, case: str, options: argparse.Namespace) -> dict:
 
 def prepare(plain: Plain, case: Case, items: int) -> None:
     """Make on the server what the case needs."""
-    if case.verb in {"publish", "publish_window"} or case.ack:
+    if case.verb in {"publish", "publish_window"} or case.ack or case.filled:
         plain.stream("BENCH", "bench.>")
-    if case.ack:
+    if case.ack or case.filled:
         plain.fill("bench.a", items, SIZE)
+    if case.ack:
         plain.consumer("BENCH", "C", case.ack)
     if case.verb == "request":
         plain.answer("bench.echo")

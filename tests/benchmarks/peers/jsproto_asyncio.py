@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 from jsproto.wire.parser import Parser
 from jsproto_io.asyncio import connect
@@ -108,6 +109,27 @@ class Peer:
                 if got == n:
                     break
             await self._nc.flush()
+            watch.stop()
+
+    async def push(self, watch, stream, subject, n):
+        calm = {"flow_control": True, "idle_heartbeat": timedelta(seconds=5)}
+        got = 0
+        watch.start()
+        async with self._js.subscribe(subject, stream=stream, ack_policy="none", **calm) as messages:
+            async for _ in messages:
+                got += 1
+                if got == n:
+                    break
+            watch.stop()
+
+    async def ordered(self, watch, stream, subject, n):
+        got = 0
+        watch.start()
+        async with self._js.ordered_consumer(stream, max_messages=500, filter_subject=subject) as messages:
+            async for _ in messages:
+                got += 1
+                if got == n:
+                    break
             watch.stop()
 
     async def fetch(self, watch, stream, consumer, n, batch):

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import nats
+from nats.js.api import AckPolicy, ConsumerConfig
 from nats.protocol.parser import Parser
 
 
@@ -108,6 +109,31 @@ class Peer:
         if ack:
             await self._nc.flush()
         watch.stop()
+
+    async def push(self, watch, stream, subject, n):
+        config = ConsumerConfig(ack_policy=AckPolicy.NONE)
+        await self._pushed(
+            watch, n, subject, stream=stream, config=config, flow_control=True, idle_heartbeat=5
+        )
+
+    async def ordered(self, watch, stream, subject, n):
+        await self._pushed(watch, n, subject, stream=stream, ordered_consumer=True)
+
+    async def _pushed(self, watch, n, subject, **how):
+        done = asyncio.Event()
+        got = 0
+
+        async def count(_):
+            nonlocal got
+            got += 1
+            if got == n:
+                done.set()
+
+        watch.start()
+        subscription = await self._js.subscribe(subject, cb=count, manual_ack=True, **how)
+        await done.wait()
+        watch.stop()
+        await subscription.unsubscribe()
 
     async def next(self, watch, stream, consumer, n):
         pull = await self._js.pull_subscribe_bind(consumer=consumer, stream=stream)
