@@ -94,6 +94,7 @@ from jsproto.jetstream.api.errors import (
 )
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.stored import StoredMessage, Which
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
     ExternalStream,
@@ -113,7 +114,8 @@ from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Messages, Stream
+from jsproto.jetstream.direct import BatchOptions, DirectBatch
 from jsproto.jetstream.errors import (
     AlreadySettled,
     ApiLevelRefused,
@@ -198,6 +200,7 @@ __all__ = [
     "Auth",
     "AuthorizationFailed",
     "BadRequest",
+    "BatchOptions",
     "BusyConversation",
     "Call",
     "ClusterInfo",
@@ -226,6 +229,7 @@ __all__ = [
     "ConversationClosed",
     "DeliverPolicy",
     "Difference",
+    "DirectBatch",
     "DiscardPolicy",
     "Disconnected",
     "DuplicateSubscription",
@@ -338,6 +342,7 @@ __all__ = [
     "StatusError",
     "StorageType",
     "StoreCompression",
+    "StoredMessage",
     "Stream",
     "StreamAlternate",
     "StreamConfig",
@@ -362,6 +367,7 @@ __all__ = [
     "Unavailable",
     "UnknownStatus",
     "View",
+    "Which",
     "Wish",
     "WrongLastMessageId",
     "WrongLastSequence",

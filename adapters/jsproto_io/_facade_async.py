@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal, Unpack, final
 
@@ -15,11 +16,12 @@ from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.stored import StoredMessage
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Messages, Stream
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
@@ -734,6 +736,11 @@ class AsyncStream:
         )
         return AsyncStream(self._nc, await self._nc.run(described))
 
+    @property
+    def messages(self) -> AsyncMessages:
+        """The messages that it holds."""
+        return AsyncMessages(self._nc, self._pure.messages)
+
     def consumer(
         self,
         name: str,
@@ -962,6 +969,231 @@ class AsyncStream:
             config,
             timeout=timeout,
             **settings,
+        )
+        return await self._nc.run(described)
+
+
+@final
+class AsyncMessages:
+    """The messages of a stream, read and deleted by the API; to work them off, use a consumer."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: AsyncVerbs, pure: Messages) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Async{self._pure!r}"
+
+    @property
+    def stream(self) -> AsyncStream:
+        """As in `jsproto.jetstream.context.Messages`."""
+        return AsyncStream(self._nc, self._pure.stream)
+
+    @property
+    def direct(self) -> bool:
+        """As in `jsproto.jetstream.context.Messages`."""
+        return self._pure.direct
+
+    async def by_seq(
+        self,
+        seq: int,
+        *,
+        direct: bool | None = None,
+        timeout: float | None = None,
+    ) -> StoredMessage:
+        """The message of a sequence.
+
+        Raises:
+            MessageNotFound: there is none, or it was deleted.
+            NoResponders: direct gets are not allowed.
+            InvalidConfig: a sequence that is none.
+        """
+        described = self._pure.by_seq(
+            seq,
+            direct=direct,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def last(
+        self,
+        subject: str,
+        *,
+        direct: bool | None = None,
+        timeout: float | None = None,
+    ) -> StoredMessage:
+        """The last message of a subject, or of all subjects that match.
+
+        Raises:
+            MessageNotFound: there is none.
+            NoResponders: direct gets are not allowed.
+            InvalidSubject: it is none.
+        """
+        described = self._pure.last(
+            subject,
+            direct=direct,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def next(
+        self,
+        subject: str = ">",
+        *,
+        seq: int = 1,
+        direct: bool | None = None,
+        timeout: float | None = None,
+    ) -> StoredMessage:
+        """The first message of the subjects that match, at or behind a sequence.
+
+        Raises:
+            MessageNotFound: there is none.
+            NoResponders: direct gets are not allowed.
+            InvalidSubject: it is none.
+            InvalidConfig: a sequence that is none.
+        """
+        described = self._pure.next(
+            subject,
+            seq=seq,
+            direct=direct,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def since(
+        self,
+        start_time: datetime | Timestamp,
+        subject: str = ">",
+        *,
+        direct: bool | None = None,
+        timeout: float | None = None,
+    ) -> StoredMessage:
+        """The first message of the subjects that match, stored at an instant or after it (2.11).
+
+        Raises:
+            MessageNotFound: there is none.
+            NoResponders: direct gets are not allowed.
+            InvalidResponse: the server is too old to know a start time.
+            InvalidSubject: it is none.
+            InvalidConfig: a ``datetime`` without a time zone.
+        """
+        described = self._pure.since(
+            start_time,
+            subject,
+            direct=direct,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    def batch(
+        self,
+        *,
+        seq: int | None = None,
+        start_time: datetime | Timestamp | None = None,
+        subject: str = "",
+        limit: int = 0,
+        page: int = 500,
+        page_bytes: int = 4194304,
+        timeout: float | None = None,
+    ) -> AsyncFeed[StoredMessage]:
+        """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
+
+        The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
+
+        Args:
+            seq: from this sequence on.
+            start_time: from this instant on (2.11); excludes ``seq``.
+            subject: only subjects that match.
+            limit: end after so many messages, 0 for none.
+            page: the most messages of one answer.
+            page_bytes: the most bytes of one answer, as the server counts them.
+            timeout: seconds within which the server must say something.
+
+        Raises:
+            NoResponders: no such stream, or direct gets are not allowed.
+            RequestTimeout: the server fell silent; what came before is handed out first.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.batch(
+            seq=seq,
+            start_time=start_time,
+            subject=subject,
+            limit=limit,
+            page=page,
+            page_bytes=page_bytes,
+            timeout=timeout,
+        )
+        return self._nc.stream(described)
+
+    def last_of(
+        self,
+        subjects: Sequence[str],
+        *,
+        seq: int | None = None,
+        up_to_seq: int | None = None,
+        up_to_time: datetime | Timestamp | None = None,
+        limit: int = 0,
+        page: int = 500,
+        page_bytes: int = 4194304,
+        timeout: float | None = None,
+    ) -> AsyncFeed[StoredMessage]:
+        """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
+
+        The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject by itself.
+
+        Args:
+            subjects: subjects, with wildcards or without.
+            seq: only messages from this sequence on.
+            up_to_seq: as if this were the stream's last sequence (2.11).
+            up_to_time: as the stream was at an instant (2.11); excludes ``up_to_seq``.
+            limit: end after so many messages, 0 for none.
+            page: the most messages of one answer.
+            page_bytes: the most bytes of one answer, as the server counts them.
+            timeout: seconds within which the server must say something.
+
+        Raises:
+            TooManyResults: more subjects match than the server answers for; an ordered consumer reads them all.
+            NoResponders: no such stream, or direct gets are not allowed.
+            RequestTimeout: the server fell silent; what came before is handed out first.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.last_of(
+            subjects,
+            seq=seq,
+            up_to_seq=up_to_seq,
+            up_to_time=up_to_time,
+            limit=limit,
+            page=page,
+            page_bytes=page_bytes,
+            timeout=timeout,
+        )
+        return self._nc.stream(described)
+
+    async def delete(
+        self,
+        seq: int,
+        *,
+        erase: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a message.
+
+        Args:
+            seq: its sequence.
+            erase: also overwrite its bytes in the store, which takes longer.
+            timeout: seconds.
+
+        Raises:
+            SequenceNotFound: no such message.
+            Refused: the stream denies it, or is sealed.
+            InvalidConfig: a sequence that is none.
+        """
+        described = self._pure.delete(
+            seq,
+            erase=erase,
+            timeout=timeout,
         )
         return await self._nc.run(described)
 

@@ -24,7 +24,7 @@ import attrs
 from jsproto.jetstream import context
 
 _HERE: Final = Path(__file__).parent
-_HANDLES: Final = (context.JetStream, context.Stream, context.Consumer)
+_HANDLES: Final = (context.JetStream, context.Stream, context.Messages, context.Consumer)
 _MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
 _WIDTH: Final = 110
@@ -38,6 +38,7 @@ _WANTS: Final = {
     "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
     "PushSubscription": ("stream", "{colour}Feed[{colour}Message]"),
     "OrderedConsumer": ("stream", "{colour}Feed[{colour}Message]"),
+    "DirectBatch": ("stream", "{colour}Feed[StoredMessage]"),
     "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
 }
 

@@ -17,6 +17,7 @@ from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.context.consumer import Consumer
+from jsproto.jetstream.context.messages import Messages
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
@@ -155,6 +156,14 @@ class Stream:
             return evolve(self, name=info.config.name, cached=info)
 
         return Procedure(steps)
+
+    @property
+    def messages(self) -> Messages:
+        """The messages that it holds."""
+        known = None if self.cached is None else self.cached.config
+        return Messages(
+            stream=self, direct=known is not None and bool(known.allow_direct or known.mirror_direct)
+        )
 
     # ------------------------------------------------------------------ consumers
 
