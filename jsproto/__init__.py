@@ -114,7 +114,7 @@ from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Messages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, StoredMessages, Stream
 from jsproto.jetstream.direct import BatchOptions, DirectBatch
 from jsproto.jetstream.errors import (
     AlreadySettled,
@@ -343,6 +343,7 @@ __all__ = [
     "StorageType",
     "StoreCompression",
     "StoredMessage",
+    "StoredMessages",
     "Stream",
     "StreamAlternate",
     "StreamConfig",

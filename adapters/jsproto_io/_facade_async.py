@@ -21,7 +21,7 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Messages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, StoredMessages, Stream
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
@@ -737,9 +737,9 @@ class AsyncStream:
         return AsyncStream(self._nc, await self._nc.run(described))
 
     @property
-    def messages(self) -> AsyncMessages:
+    def messages(self) -> AsyncStoredMessages:
         """The messages that it holds."""
-        return AsyncMessages(self._nc, self._pure.messages)
+        return AsyncStoredMessages(self._nc, self._pure.messages)
 
     def consumer(
         self,
@@ -974,12 +974,12 @@ class AsyncStream:
 
 
 @final
-class AsyncMessages:
+class AsyncStoredMessages:
     """The messages of a stream, read and deleted by the API; to work them off, use a consumer."""
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: Messages) -> None:
+    def __init__(self, nc: AsyncVerbs, pure: StoredMessages) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -988,12 +988,12 @@ class AsyncMessages:
 
     @property
     def stream(self) -> AsyncStream:
-        """As in `jsproto.jetstream.context.Messages`."""
+        """As in `jsproto.jetstream.context.StoredMessages`."""
         return AsyncStream(self._nc, self._pure.stream)
 
     @property
     def direct(self) -> bool:
-        """As in `jsproto.jetstream.context.Messages`."""
+        """As in `jsproto.jetstream.context.StoredMessages`."""
         return self._pure.direct
 
     async def by_seq(

@@ -19,7 +19,7 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Messages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, StoredMessages, Stream
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
@@ -735,9 +735,9 @@ class SyncStream:
         return SyncStream(self._nc, self._nc.run(described))
 
     @property
-    def messages(self) -> SyncMessages:
+    def messages(self) -> SyncStoredMessages:
         """The messages that it holds."""
-        return SyncMessages(self._nc, self._pure.messages)
+        return SyncStoredMessages(self._nc, self._pure.messages)
 
     def consumer(
         self,
@@ -972,12 +972,12 @@ class SyncStream:
 
 
 @final
-class SyncMessages:
+class SyncStoredMessages:
     """The messages of a stream, read and deleted by the API; to work them off, use a consumer."""
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: Messages) -> None:
+    def __init__(self, nc: SyncVerbs, pure: StoredMessages) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -986,12 +986,12 @@ class SyncMessages:
 
     @property
     def stream(self) -> SyncStream:
-        """As in `jsproto.jetstream.context.Messages`."""
+        """As in `jsproto.jetstream.context.StoredMessages`."""
         return SyncStream(self._nc, self._pure.stream)
 
     @property
     def direct(self) -> bool:
-        """As in `jsproto.jetstream.context.Messages`."""
+        """As in `jsproto.jetstream.context.StoredMessages`."""
         return self._pure.direct
 
     def by_seq(

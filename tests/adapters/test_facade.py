@@ -16,7 +16,7 @@ from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.context import Consumer, JetStream, Messages, NextMessage, Stream
+from jsproto.jetstream.context import Consumer, JetStream, NextMessage, StoredMessages, Stream
 from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.ordered import OrderedConsumer
@@ -45,7 +45,7 @@ def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_pa
 
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
-@pytest.mark.parametrize("pure", [JetStream, Stream, Messages, Consumer])
+@pytest.mark.parametrize("pure", [JetStream, Stream, StoredMessages, Consumer])
 def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(colour, module, pure):
     friendly = getattr(module, colour.name + pure.__name__)
     names = [name for name in vars(pure) if not name.startswith("_") and name != "api"]
@@ -117,13 +117,13 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Stream, "consumers", (), {}, "run", Procedure
     yield Stream, "ordered", (), {}, "stream", OrderedConsumer
     yield Stream, "read", (), {"filter_subject": "s.a"}, "stream", OrderedConsumer
-    yield Messages, "by_seq", (3,), {}, "run", Procedure
-    yield Messages, "last", ("s.a",), {"direct": True}, "run", Procedure
-    yield Messages, "next", ("s.*",), {"seq": 2}, "run", Procedure
-    yield Messages, "since", (Timestamp(1),), {}, "run", Procedure
-    yield Messages, "batch", (), {"subject": "s.a"}, "stream", DirectBatch
-    yield Messages, "last_of", (["s.a"],), {}, "stream", DirectBatch
-    yield Messages, "delete", (3,), {"erase": True}, "run", Procedure
+    yield StoredMessages, "by_seq", (3,), {}, "run", Procedure
+    yield StoredMessages, "last", ("s.a",), {"direct": True}, "run", Procedure
+    yield StoredMessages, "next", ("s.*",), {"seq": 2}, "run", Procedure
+    yield StoredMessages, "since", (Timestamp(1),), {}, "run", Procedure
+    yield StoredMessages, "batch", (), {"subject": "s.a"}, "stream", DirectBatch
+    yield StoredMessages, "last_of", (["s.a"],), {}, "stream", DirectBatch
+    yield StoredMessages, "delete", (3,), {"erase": True}, "run", Procedure
     yield Consumer, "info", (), {}, "run", Procedure
     yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
     yield Consumer, "delete", (), {}, "run", Procedure
@@ -164,7 +164,9 @@ def test_a_method_puts_its_verb_around_the_description(is_async, call):
     module = _facade_async if is_async else _facade_sync
     js = module.AsyncJetStream(verbs, JetStream()) if is_async else module.SyncJetStream(verbs, JetStream())
     stream = js.stream("S")
-    on = {JetStream: js, Stream: stream, Messages: stream.messages, Consumer: stream.consumer("C")}[pure]
+    on = {JetStream: js, Stream: stream, StoredMessages: stream.messages, Consumer: stream.consumer("C")}[
+        pure
+    ]
 
     result = getattr(on, name)(*args, **kwargs)
     if inspect.iscoroutine(result):
@@ -182,7 +184,7 @@ def test_all_methods_are_called_above():
     called = {(each[0], each[1]) for each in calls()}
     there = {
         (pure, name)
-        for pure in (JetStream, Stream, Messages, Consumer)
+        for pure in (JetStream, Stream, StoredMessages, Consumer)
         for name, member in vars(pure).items()
         if inspect.isfunction(member) and not name.startswith("_")
     }

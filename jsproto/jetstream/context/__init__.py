@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from jsproto.jetstream.context.consumer import Consumer, NextMessage
 from jsproto.jetstream.context.jetstream import JetStream
-from jsproto.jetstream.context.messages import Messages
+from jsproto.jetstream.context.messages import StoredMessages
 from jsproto.jetstream.context.stream import Stream
 
-__all__ = ["Consumer", "JetStream", "Messages", "NextMessage", "Stream"]
+__all__ = ["Consumer", "JetStream", "NextMessage", "StoredMessages", "Stream"]

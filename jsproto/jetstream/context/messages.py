@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @final
 @frozen(kw_only=True)
-class Messages:
+class StoredMessages:
     """The messages of a stream, read and deleted by the API; to work them off, use a consumer.
 
     Attributes:

@@ -17,7 +17,7 @@ from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.context.consumer import Consumer
-from jsproto.jetstream.context.messages import Messages
+from jsproto.jetstream.context.messages import StoredMessages
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
@@ -158,10 +158,10 @@ class Stream:
         return Procedure(steps)
 
     @property
-    def messages(self) -> Messages:
+    def messages(self) -> StoredMessages:
         """The messages that it holds."""
         known = None if self.cached is None else self.cached.config
-        return Messages(
+        return StoredMessages(
             stream=self, direct=known is not None and bool(known.allow_direct or known.mirror_direct)
         )
 
