@@ -17,6 +17,8 @@ from attrs import field, frozen
 SIZE = 128
 #: Messages asked for by one pull, or held by a continuous one.
 BATCH = 500
+#: Messages held by an ordered consumer that pulls; one that is pushed to is held back by the server's window only, 2 MiB or more.
+ORDERED = 5000
 #: Publishes in flight.
 WINDOW = 1000
 #: Items of the untimed round before a timed one, for verbs that can be asked twice.
@@ -77,6 +79,9 @@ CASES = {
     ),
     "push": Case(title="push, flow control, no ack", verb="push", items=200_000, filled=True),
     "ordered": Case(title="ordered consumer", verb="ordered", items=200_000, filled=True),
+    "ordered-push": Case(
+        title="ordered consumer, push form", verb="ordered_push", items=200_000, filled=True
+    ),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
     "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
     "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY),
@@ -125,7 +130,7 @@ def _found(module: str) -> bool:
         return False
 
 
-_SLOW = {"consume": 50_000, "consume-ack": 50_000, "push": 50_000, "ordered": 50_000}
+_SLOW = {"consume": 50_000, "consume-ack": 50_000, "push": 50_000, "ordered": 50_000, "ordered-push": 50_000}
 
 PEERS = {
     "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),

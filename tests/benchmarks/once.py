@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cases import BATCH, CASES, PEERS, SIZE, WARM, WINDOW, Case
+from cases import BATCH, CASES, ORDERED, PEERS, SIZE, WARM, WINDOW, Case
 
 SUBJECT = "bench.a"
 _CHUNK = 65_536
@@ -142,7 +142,9 @@ async def ask(peer: object, case: Case, watch: Watch, n: int) -> dict:
             await verb(watch, SUBJECT, n, lambda: print("go", flush=True))
         case "consume":
             await verb(watch, "BENCH", "C", n, BATCH, ack=case.ack != "none")
-        case "push" | "ordered":
+        case "ordered":
+            await verb(watch, "BENCH", "bench.>", n, ORDERED)
+        case "push" | "ordered_push":
             await verb(watch, "BENCH", "bench.>", n)
         case "fetch" | "consume_batches":
             await verb(watch, "BENCH", "C", n, BATCH)

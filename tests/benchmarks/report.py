@@ -19,6 +19,7 @@ BARS = {
     "publish": ("jsproto_asyncio", 1.1, None),
     "next": ("jsproto_asyncio", 1.3, None),
     "ordered": ("jsproto_asyncio", 1.5, None),
+    "ordered-push": ("jsproto_asyncio", 1.5, None),
 }
 #: What the project wants of one way beside another: case -> (peer, the other case, ratio by wall clock).
 BESIDE = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from jsproto import Form
 from jsproto.wire.parser import Parser
 from jsproto_io.asyncio import connect
 
@@ -122,10 +123,18 @@ class Peer:
                     break
             watch.stop()
 
-    async def ordered(self, watch, stream, subject, n):
+    async def ordered(self, watch, stream, subject, n, batch):
+        await self._read(
+            watch, n, self._js.ordered_consumer(stream, max_messages=batch, filter_subject=subject)
+        )
+
+    async def ordered_push(self, watch, stream, subject, n):
+        await self._read(watch, n, self._js.ordered_consumer(stream, form=Form.PUSH, filter_subject=subject))
+
+    async def _read(self, watch, n, feed):
         got = 0
         watch.start()
-        async with self._js.ordered_consumer(stream, max_messages=500, filter_subject=subject) as messages:
+        async with feed as messages:
             async for _ in messages:
                 got += 1
                 if got == n:

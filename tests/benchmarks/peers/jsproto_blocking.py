@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from jsproto import Form
 from jsproto_io.blocking import connect
 
 
@@ -108,10 +109,16 @@ class Peer:
                     break
             watch.stop()
 
-    async def ordered(self, watch, stream, subject, n):
+    async def ordered(self, watch, stream, subject, n, batch):
+        self._read(watch, n, self._js.ordered_consumer(stream, max_messages=batch, filter_subject=subject))
+
+    async def ordered_push(self, watch, stream, subject, n):
+        self._read(watch, n, self._js.ordered_consumer(stream, form=Form.PUSH, filter_subject=subject))
+
+    def _read(self, watch, n, feed):
         got = 0
         watch.start()
-        with self._js.ordered_consumer(stream, max_messages=500, filter_subject=subject) as messages:
+        with feed as messages:
             for _ in messages:
                 got += 1
                 if got == n:

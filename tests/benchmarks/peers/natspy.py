@@ -116,7 +116,10 @@ class Peer:
             watch, n, subject, stream=stream, config=config, flow_control=True, idle_heartbeat=5
         )
 
-    async def ordered(self, watch, stream, subject, n):
+    async def ordered(self, watch, stream, subject, n, batch):
+        await self.ordered_push(watch, stream, subject, n)
+
+    async def ordered_push(self, watch, stream, subject, n):
         await self._pushed(watch, n, subject, stream=stream, ordered_consumer=True)
 
     async def _pushed(self, watch, n, subject, **how):
