@@ -30,6 +30,7 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
+from jsproto.core.spares import Inbox, Spares
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -106,6 +107,8 @@ class Port(Stateful):
         stem: what the tokens of the newest inbox begin with, up to the last dot.
         limit: the server-side limit of the subscription (UNSUB max), 0 for none.
         received: messages that came for the present subscription, counted by the connection.
+        asked: what the one answer was asked for with, see `subscribe_for_one`; ``""`` for any other interest.
+        clean: the inbox whose one answer has come, for the connection to keep.
         up: whether the link is up. Set by the connection, before it tells the conversation.
         commands: what is to be sent, in order; drained by the connection.
         notices: ``(kind, detail)`` for the event stream; drained by the connection.
@@ -116,6 +119,9 @@ class Port(Stateful):
         "_inbox_root",
         "_mux_root",
         "_sids",
+        "_spares",
+        "asked",
+        "clean",
         "commands",
         "fences",
         "generation",
@@ -133,6 +139,8 @@ class Port(Stateful):
 
     STATE: ClassVar[Codecs] = {
         "_count": PLAIN,
+        "asked": PLAIN,
+        "clean": PLAIN,
         "fences": PLAIN,
         "generation": PLAIN,
         "inbox": PLAIN,
@@ -151,6 +159,7 @@ class Port(Stateful):
         number: int = 1,
         *,
         sids: Sids | None = None,
+        spares: Spares | None = None,
         inbox_root: str = "_INBOX.P",
         mux_root: str = "_INBOX.R",
         up: bool = True,
@@ -168,7 +177,10 @@ class Port(Stateful):
         self.commands: list[PortCommand] = []
         self.notices: list[tuple[Enum, object]] = []
         self.fences: deque[int] = deque()
+        self.asked = ""
+        self.clean: Inbox | None = None
         self._sids = sids or Sids(number)
+        self._spares = spares
         self._inbox_root = inbox_root
         self._mux_root = mux_root
         self._count = 0
@@ -186,6 +198,7 @@ class Port(Stateful):
         if self.sid and self.subject:
             self.unsubscribe()
         self.generation += 1
+        self.asked = ""
         self.sid = self._sids.take()
         self.received = 0
         self.limit = 0
@@ -196,6 +209,33 @@ class Port(Stateful):
             subject = f"{self.stem}*"
         self.subject = subject
         self.commands.append(Sub(self.subject, self.sid, queue))
+
+    def subscribe_for_one(self, asked: str) -> None:
+        """State interest in one answer to a request on the subject ``asked``, in an inbox that is clean.
+
+        The inbox may be one that was left by `answered`, then there is no SUB. A port without a connection to keep
+        inboxes makes one that ends by itself.
+        """
+        spares = self._spares
+        spare = None if spares is None else spares.take(asked)
+        if spare is not None:
+            self.generation += 1
+            self.received = self.limit = 0
+            self.inbox = True
+            self.queue = ""
+            self.sid, self.stem, self._count = spare
+            self.subject = f"{self.stem}*"
+        else:
+            self.subscribe()
+            if spares is None:
+                self.unsubscribe(after=1)
+        self.asked = "" if spares is None else asked
+
+    def answered(self) -> None:
+        """The one answer has come, and nothing else can: the inbox is clean."""
+        if self.asked and self.subject:
+            self.clean = (self.sid, self.stem, self._count)
+            self.subject = ""
 
     def unsubscribe(self, after: int = 0) -> None:
         """End the interest now, or (``after`` > 0) when that many messages have come since it began."""

@@ -21,6 +21,7 @@ from jsproto.core.conversation import Conversation, Port, Sids
 from jsproto.core.events import Event, Notice, NoticeKind, Ready
 from jsproto.core.outbound import Outbound
 from jsproto.core.router import MUX_SID, Router
+from jsproto.core.spares import Inbox, Spares
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_publish
@@ -64,6 +65,7 @@ class Exchange:
         "_numbers",
         "_pongs",
         "_sids",
+        "_spares",
         "agenda",
         "events",
         "max_payload",
@@ -82,6 +84,7 @@ class Exchange:
         self.max_payload = 0
         self.up = False
         self._sids = Sids()
+        self._spares = Spares()
         self._numbers = 0
         self._muxed = False
         self._pongs: deque[Fence] = deque()
@@ -92,18 +95,25 @@ class Exchange:
         """Give it a port, start it, and raise what its first command was refused with; then nothing is left of it."""
         self._numbers += 1
         router = self.router
-        conversation.port = Port(
-            self._numbers, sids=self._sids, inbox_root=router.inbox_root, mux_root=router.mux_root, up=self.up
+        port = conversation.port = Port(
+            self._numbers,
+            sids=self._sids,
+            spares=self._spares,
+            inbox_root=router.inbox_root,
+            mux_root=router.mux_root,
+            up=self.up,
         )
         router.add(conversation)
         try:
             conversation.opened(now)
         except LocalProtocolError as error:
-            conversation.port.commands.clear()
-            conversation.port.subject = ""
+            port.commands.clear()
+            port.subject = ""
             conversation.end(error)
             router.forget(conversation)
             raise
+        if port.asked:
+            router.route(port.sid, conversation)
         self.stir(conversation, now)
         if conversation.ended and isinstance(conversation.error, LocalProtocolError):
             raise conversation.error
@@ -117,6 +127,8 @@ class Exchange:
             self.events.extend(Notice(conversation, kind, detail) for kind, detail in port.notices)
             port.notices.clear()
         if conversation.finished:
+            if port.clean is not None:
+                self._keep(port, port.clean)
             self.router.forget(conversation)
             self.agenda.put(port.number, None)
         elif port.number in self.router.conversations:
@@ -232,8 +244,10 @@ class Exchange:
     def unplug(self) -> None:
         """No port can send any more."""
         self.up = False
+        self._spares.clear()
         for conversation in self.router.conversations.values():
             conversation.port.up = False
+            conversation.port.clean = None
             conversation.port.fences.clear()
 
     def tell_down(self, error: JsprotoError, now: float) -> None:
@@ -327,6 +341,13 @@ class Exchange:
         elif retired and not conversation.finished:
             self._pongs.append((0, 0, tuple(retired)))
             outbound.append_bound(PING)
+
+    def _keep(self, port: Port, inbox: Inbox) -> None:
+        """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can come to it."""
+        port.clean = None
+        sid = self._spares.keep(port.asked, inbox)
+        if sid:
+            self.outbound.append_bound(encode(Unsub(sid)))
 
     def _subscribe_mux(self) -> None:
         self.outbound.append_bound(encode(Sub(self.router.mux_subject, MUX_SID)))

@@ -18,12 +18,11 @@ the server answers nothing at all to it; the local deadline and UNSUB close it t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from math import inf
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Wish
-from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot
+from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot, Word
 from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
@@ -45,7 +44,11 @@ from jsproto.wire.frames import SUBJECT, Delivery
 __all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
 
 
-class FetchState(Enum):
+#: Ends after which the server has nothing more to say, where one answer was all it had.
+_ANSWERS: Final = frozenset({End.FILLED, End.EXPIRED, End.NO_MESSAGES})
+
+
+class FetchState(Word):
     """The life of a fetch."""
 
     #: Not opened yet.
@@ -62,7 +65,7 @@ class FetchState(Enum):
     OVER = "OVER"
 
 
-class FetchInput(Enum):
+class FetchInput(Word):
     """What moves a fetch."""
 
     #: It has a port now.
@@ -160,9 +163,10 @@ class Fetch(PullFeed[M]):
         self._move(FetchInput.OPENED)
         self._opened = now
         self._until = now + self.options.wait
-        self.port.subscribe()
         if self.options.one_answer:
-            self.port.unsubscribe(after=1)  # the interest ends by itself, without a write of its own
+            self.port.subscribe_for_one(self.subject)
+        else:
+            self.port.subscribe()
         if self.port.up:
             self._ask(now)
 
@@ -351,6 +355,8 @@ class Fetch(PullFeed[M]):
         self.liveness.rest()
         if not self.acking.keeps:
             self.hands.clear()
+        if reason in _ANSWERS:
+            self.port.answered()
         self.end(None if self.got else cause)
         if left and self.port.up:
             self._fence = self.port.fence()

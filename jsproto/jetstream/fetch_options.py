@@ -9,9 +9,10 @@ other follows with a margin.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from math import inf, isfinite
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 from attrs import Factory, evolve, field, frozen
 
@@ -20,6 +21,8 @@ from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.liveness import DEFAULT_FACTOR
 from jsproto.jetstream.pull import PullTemplate, checked_amount
+
+T = TypeVar("T")
 
 DEFAULT_EXPIRES: Final = 30.0
 #: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
@@ -40,8 +43,8 @@ def _margin(seconds: float) -> float:
     return min(max(seconds / 10, 0.2), 5.0)
 
 
-def _template_of(options: FetchOptions) -> PullTemplate:
-    """The request that options stand for, if they can work."""
+def _server_wait_of(options: FetchOptions) -> float:
+    """When the server ends the request, if what is given can work."""
     checked_amount("max_messages", options.max_messages)
     checked_amount("max_bytes", options.max_bytes)
     if options.max_messages is None and options.max_bytes is None:
@@ -53,7 +56,37 @@ def _template_of(options: FetchOptions) -> PullTemplate:
         raise InvalidConfig(
             f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
         )
+    if options.expires is not None:
+        return options.expires
+    if options.timeout is None:
+        return DEFAULT_EXPIRES
+    return options.timeout - min(_margin(options.timeout), options.timeout / 2)
+
+
+def _wait_of(options: FetchOptions) -> float:
+    return options.server_wait + _margin(options.server_wait) if options.timeout is None else options.timeout
+
+
+def _heartbeat_of(options: FetchOptions) -> float:
+    if options.idle_heartbeat is not None:
+        return options.idle_heartbeat
+    bounded = options.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= options.server_wait < inf
+    return min(_HEARTBEAT, options.server_wait / 2) if bounded else 0.0
+
+
+def _one_answer_of(options: FetchOptions) -> bool:
+    waits = options.mode is FetchMode.WAIT and not options.heartbeat
+    return waits and options.max_messages == 1 and options.max_bytes is None
+
+
+def _template_of(options: FetchOptions) -> PullTemplate:
     return options.request(options.server_wait)
+
+
+def _derived(rule: Callable[[FetchOptions], T]) -> T:
+    """An attribute that follows from those above it; computed once, since a fetch for one message asks for all of them."""
+    made: T = field(init=False, repr=False, eq=False, default=Factory(rule, takes_self=True))
+    return made
 
 
 @final
@@ -71,6 +104,11 @@ class FetchOptions:
         heartbeat_factor: how many heartbeats of silence are an end.
         group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
         acking: what is known of acknowledgements, and wished.
+        server_wait: seconds until the server ends the request, ``inf`` for never.
+        wait: seconds until the fetch ends here, ``inf`` for never.
+        heartbeat: seconds between heartbeats, 0 for none.
+        one_answer: whether one frame is all that the server will say: a message, or the status that there is none.
+        template: the request.
 
     Raises:
         InvalidConfig: what can't work, before anything is sent.
@@ -89,40 +127,11 @@ class FetchOptions:
     priority: int | None = None
     pin: str = ""
     acking: Acking = UNKNOWN
-    template: PullTemplate = field(
-        init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
-    )
-
-    @property
-    def wait(self) -> float:
-        """Seconds until the fetch ends here, ``inf`` for never."""
-        if self.timeout is not None:
-            return self.timeout
-        expires = self.server_wait
-        return expires + _margin(expires)
-
-    @property
-    def server_wait(self) -> float:
-        """Seconds until the server ends the request, ``inf`` for never."""
-        if self.expires is not None:
-            return self.expires
-        if self.timeout is None:
-            return DEFAULT_EXPIRES
-        return self.timeout - min(_margin(self.timeout), self.timeout / 2)
-
-    @property
-    def heartbeat(self) -> float:
-        """Seconds between heartbeats, 0 for none."""
-        if self.idle_heartbeat is not None:
-            return self.idle_heartbeat
-        bounded = self.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= self.server_wait < inf
-        return min(_HEARTBEAT, self.server_wait / 2) if bounded else 0.0
-
-    @property
-    def one_answer(self) -> bool:
-        """Whether one frame is all that the server will say: a message, or the status that there is none."""
-        waits = self.mode is FetchMode.WAIT and not self.heartbeat
-        return waits and self.max_messages == 1 and self.max_bytes is None
+    server_wait: float = _derived(_server_wait_of)
+    wait: float = _derived(_wait_of)
+    heartbeat: float = _derived(_heartbeat_of)
+    one_answer: bool = _derived(_one_answer_of)
+    template: PullTemplate = _derived(_template_of)  # noqa: RUF009 - it is an attribute of attrs that this gives
 
     def within(self, config: ConsumerConfig) -> FetchOptions:
         """These options for a consumer that is known: how its messages are acknowledged. What is asked for stays."""
