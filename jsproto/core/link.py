@@ -16,15 +16,14 @@ of the last input: only what comes in proves life, writing never postpones a PIN
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import ClassVar, Final
 
-from jsproto.core.state import PART, PLAIN, Codecs, Stateful
+from jsproto.core.state import PART, PLAIN, Codecs, Stateful, Word
 from jsproto.core.timers import Timers
 from jsproto.errors import LocalProtocolError
 
 
-class LinkState(Enum):
+class LinkState(Word):
     """Where the link is."""
 
     #: There is no link; the next dial has its time.
@@ -47,7 +46,7 @@ class LinkState(Enum):
     CLOSED = "CLOSED"
 
 
-class LinkInput(Enum):
+class LinkInput(Word):
     """What happens to it."""
 
     #: The time to dial has come.
@@ -70,7 +69,7 @@ class LinkInput(Enum):
     CUT = "CUT"
 
 
-class LinkTimer(Enum):
+class LinkTimer(Word):
     """What the link waits for, in the order in which timers of the same moment fire."""
 
     DRAIN = "DRAIN"

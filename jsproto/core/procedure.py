@@ -23,14 +23,13 @@ runs a fresh generator over that list.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from enum import Enum
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
 from jsproto.core.conversation import Call, Conversation, Port, Wish
 from jsproto.core.message import Message
-from jsproto.core.state import PART, Codecs, Snapshot, Stateful, error_read, error_written
+from jsproto.core.state import PART, Codecs, Snapshot, Stateful, Word, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     ConnectionClosed,
@@ -74,7 +73,7 @@ def the_time() -> Steps[float]:
     return cast("float", (yield Now()))
 
 
-class ScriptTimer(Enum):
+class ScriptTimer(Word):
     """A script waits for one thing at a time."""
 
     WAIT = "WAIT"

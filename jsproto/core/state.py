@@ -32,6 +32,15 @@ Snapshot: TypeAlias = dict[str, object]
 VERSION: Final = 1
 
 
+class Word(Enum):
+    """What a machine is in, what moves it, how it ended: words that tables are keyed by.
+
+    They are hashed by identity, as they are compared; the hash of `Enum` itself is Python code.
+    """
+
+    __hash__ = object.__hash__
+
+
 class Shape(Enum):
     """How an attribute is written down, where its own type does not say it."""
 

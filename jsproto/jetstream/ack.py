@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Final, NamedTuple, TypeAlias, final
 
 from attrs import field, frozen
 
+from jsproto.core.state import Word
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api import values
 from jsproto.jetstream.api.values import INT64_MAX, UINT64_MAX
@@ -28,7 +28,7 @@ from jsproto.jetstream.api.values import INT64_MAX, UINT64_MAX
 # ------------------------------------------------------------------------------------------------ the automaton
 
 
-class AckState(Enum):
+class AckState(Word):
     """How far the acknowledgement of one delivery is."""
 
     #: Nothing terminal was said.
@@ -43,7 +43,7 @@ class AckState(Enum):
     MUTE = "MUTE"
 
 
-class AckFact(Enum):
+class AckFact(Word):
     """What can happen to a delivery."""
 
     #: In-progress was sent.

@@ -31,11 +31,10 @@ the fence, is given back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Wish
-from jsproto.core.state import PART, PLAIN, Codecs
+from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
@@ -77,7 +76,7 @@ _MARGINS: Final = (1.0, 5.0)
 _DELETED_DELAY: Final = 1.0
 
 
-class ConsumeState(Enum):
+class ConsumeState(Word):
     """The life of a consume."""
 
     #: Not opened yet.
@@ -94,7 +93,7 @@ class ConsumeState(Enum):
     OVER = "OVER"
 
 
-class ConsumeInput(Enum):
+class ConsumeInput(Word):
     """What moves a consume."""
 
     #: It has a port now.
@@ -131,7 +130,7 @@ TRANSITIONS: Final[Mapping[ConsumeState, Mapping[ConsumeInput, ConsumeState]]] =
 }
 
 
-class ConsumeTimer(Enum):
+class ConsumeTimer(Word):
     """The deadlines of a consume beside the server's silence and the age of its pulls."""
 
     #: The delay after a fruitless pull is over.

@@ -12,12 +12,11 @@ What a status means for the order is the conversation's business; this part only
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Port
 from jsproto.core.feed import Backlog
-from jsproto.core.state import PART, Codecs
+from jsproto.core.state import PART, Codecs, Word
 from jsproto.core.timers import Timers
 from jsproto.jetstream.budget import Budget
 from jsproto.jetstream.consume_options import ConsumeOptions
@@ -34,7 +33,7 @@ from jsproto.wire.frames import SUBJECT, Delivery
 _MARGINS: Final = (1.0, 5.0)
 
 
-class PullTimer(Enum):
+class PullTimer(Word):
     """The deadlines beside the server's silence and the age of the pulls."""
 
     #: The delay behind a fruitless pull is over.

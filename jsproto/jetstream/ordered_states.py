@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from jsproto.core.state import Word
 from jsproto.errors import InvalidResponse, LocalProtocolError, PermissionViolation, RequestTimeout
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import End, Verdict
 
 
-class OrderedState(Enum):
+class OrderedState(Word):
     """The life of an ordered consumer."""
 
     #: Not opened yet.
@@ -29,7 +30,7 @@ class OrderedState(Enum):
     OVER = "OVER"
 
 
-class OrderedInput(Enum):
+class OrderedInput(Word):
     """What moves an ordered consumer."""
 
     #: The port is there.
@@ -72,7 +73,7 @@ TRANSITIONS: Final[Mapping[OrderedState, Mapping[OrderedInput, OrderedState]]] =
 }
 
 
-class OrderedTimer(Enum):
+class OrderedTimer(Word):
     """The deadlines beside those of the parts."""
 
     #: The next creation may be tried.

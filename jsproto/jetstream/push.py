@@ -26,13 +26,12 @@ missed heartbeats is all that a push subscription can see (seen on 2.9 to 2.15).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Call, Stage, Wish
 from jsproto.core.events import NoticeKind
 from jsproto.core.procedure import Script, Steps
-from jsproto.core.state import PART, PLAIN, Codecs
+from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.jetstream.ack import NAK, OPEN
 from jsproto.jetstream.api.consumer import ConsumerInfo
@@ -49,7 +48,7 @@ from jsproto.wire.frames import REPLY, SID, Delivery
 _NAK: Final = NAK.payload()
 
 
-class PushState(Enum):
+class PushState(Word):
     """The life of a push subscription."""
 
     #: Not opened.
@@ -70,7 +69,7 @@ class PushState(Enum):
     OVER = "OVER"
 
 
-class PushInput(Enum):
+class PushInput(Word):
     """What moves a push subscription."""
 
     #: It has a port.

@@ -23,6 +23,7 @@ from typing import Final, final
 
 from attrs import field, frozen
 
+from jsproto.core.state import Word
 from jsproto.errors import StatusError, shorten
 from jsproto.jetstream.errors import (
     ApiLevelRefused,
@@ -53,7 +54,7 @@ class Place(Enum):
     PUBLISH = "PUBLISH"
 
 
-class Verdict(Enum):
+class Verdict(Word):
     """What a machine does about a status."""
 
     #: A sign of life, nothing else.
@@ -86,7 +87,7 @@ class Verdict(Enum):
     STRANGE = "STRANGE"
 
 
-class End(Enum):
+class End(Word):
     """How a pull, a fetch or a consume ended. Each ends exactly once."""
 
     #: Everything that was asked for has come.

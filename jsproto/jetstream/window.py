@@ -35,7 +35,7 @@ from math import isfinite
 from typing import ClassVar, Final, TypeAlias, cast, final
 
 from jsproto.core.conversation import Conversation, Wish
-from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, error_read, error_written
+from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, Word, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
@@ -76,7 +76,7 @@ _USUAL: Final = re.compile(
 ).fullmatch
 
 
-class Outcome(Enum):
+class Outcome(Word):
     """How a published message ended."""
 
     ACKED = "ACKED"
