@@ -178,8 +178,10 @@ def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mappin
     """A configuration from a whole one, from settings by name, or from both.
 
     Raises:
-        InvalidConfig: neither, no such setting, or one that is needed is missing.
+        InvalidConfig: neither, something else, no such setting, or one that is needed is missing.
     """
+    if config is not None and not isinstance(cast("object", config), kind):
+        raise InvalidConfig(f"expected a {kind.__name__} or settings by name, seen {shorten(config)}")
     if config is not None:
         return config.evolve(**settings)
     known = {each.name: each for each in fields(kind)}

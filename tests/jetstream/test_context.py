@@ -203,6 +203,8 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
     [
         ({}, "with name, it was not given"),
         ({"name": "S", "subject": "s"}, r"expected settings.*\['subject'\]"),
+        ({"config": "S", "subjects": ["s"]}, "expected a StreamConfig or settings by name, seen 'S'"),
+        ({"config": {"name": "S"}}, "expected a StreamConfig or settings by name, seen"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_at_once(js, given, match):
