@@ -43,6 +43,7 @@ from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, Invalid
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
+from jsproto.jetstream.api.checks import Finding, check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
 from jsproto.jetstream.api.codes import ErrorCode
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequencePair
@@ -92,8 +93,11 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
     WrongStream,
 )
+from jsproto.jetstream.api.levels import check_level, required_level
 from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.sizes import stored_size
 from jsproto.jetstream.api.stored import StoredMessage, Which
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
@@ -241,6 +245,7 @@ __all__ = [
     "FetchMode",
     "FetchOptions",
     "FilterMismatch",
+    "Finding",
     "FlowControlWithoutHeartbeat",
     "Flush",
     "Form",
@@ -298,6 +303,7 @@ __all__ = [
     "PayloadTooLarge",
     "PeerInfo",
     "PermissionViolation",
+    "Permissions",
     "PersistMode",
     "PinLost",
     "Placement",
@@ -373,8 +379,14 @@ __all__ = [
     "WrongLastMessageId",
     "WrongLastSequence",
     "WrongStream",
+    "check_consumer",
+    "check_level",
+    "check_stream",
+    "check_stream_update",
     "confirmed",
     "events",
     "request",
+    "required_level",
     "settlement",
+    "stored_size",
 ]

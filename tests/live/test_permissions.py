@@ -1,0 +1,129 @@
+"""Each use runs with the permissions that were derived for it; without any one of them it does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from jsproto.errors import JsprotoError
+from jsproto.jetstream.api import permissions as allow
+from jsproto.jetstream.api.permissions import Permissions
+from jsproto.jetstream.api.sizes import stored_size
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto_io.blocking import Client, connect
+
+pytestmark = pytest.mark.live
+
+API = ApiSubjects()
+
+
+def publish(nc: Client) -> None:
+    nc.jetstream(timeout=0.4).publish("perm.b", b"x", retries=0)
+
+
+def pull(nc: Client) -> None:
+    consumer = nc.jetstream(timeout=0.4).stream("PERM").consumer("WORK")
+    consumer.next(timeout=0.4).ack_confirmed(timeout=0.4)
+
+
+def look_up(nc: Client) -> None:
+    stream = nc.jetstream(timeout=0.4).stream("PERM")
+    stream.info()
+    stream.messages.last("perm.a", direct=True)
+    stream.messages.by_seq(1, direct=True)
+
+
+def look_up_by_api(nc: Client) -> None:
+    nc.jetstream(timeout=0.4).stream("PERM").messages.by_seq(1, direct=False)
+
+
+def create(nc: Client) -> None:
+    stream = nc.jetstream(timeout=0.4).stream("PERM")
+    made = stream.create_consumer(durable_name="MADE", ack_policy="explicit")
+    made.info()
+    made.delete()
+    stream.create_consumer(durable_name="MADE", filter_subject="perm.a").next(timeout=0.4).ack_confirmed(
+        timeout=0.4
+    )
+
+
+USES: dict[str, tuple[Callable[[Client], None], Permissions]] = {
+    "publish": (publish, allow.publishing(["perm.b"])),
+    "pull": (pull, allow.pulling(API, "PERM", "WORK")),
+    "answer": (pull, allow.pulling(API, "PERM", "WORK", responses=allow.Responses())),
+    "lookup": (look_up, allow.looking_up(API, "PERM")),
+    "api": (look_up_by_api, allow.looking_up(API, "PERM", direct=False)),
+    "create": (create, allow.pulling(API, "PERM", "MADE", create=True)),
+}
+
+
+def lacking(needed: Permissions) -> list[Permissions]:
+    """The same, each time without one of them."""
+    less = [
+        attrs.evolve(needed, publish=[each for each in needed.publish if each != out])
+        for out in needed.publish
+    ]
+    if needed.responses is not None:
+        less.append(attrs.evolve(needed, responses=None))
+    return less
+
+
+@pytest.fixture(scope="module")
+def users() -> dict[str, Permissions]:
+    made = {name: needed for name, (_, needed) in USES.items()}
+    for name, (_, needed) in USES.items():
+        made.update({f"{name}_{number}": less for number, less in enumerate(lacking(needed))})
+    return made
+
+
+@pytest.fixture
+def server(start_server, users):
+    lines = [
+        f"{{ user: {name}, password: p, {each.as_config()} }}"
+        for name, each in users.items()
+        if each.publish or each.responses
+    ]
+    nobody = json.dumps(["nothing"])
+    lines += [
+        f"{{ user: {name}, password: p, permissions {{ publish {{ allow: {nobody} }} }} }}"
+        for name, each in users.items()
+        if not each.publish and not each.responses
+    ]
+    config = "authorization { users: [\n" + "\n".join(lines) + "\n{ user: admin, password: p }\n] }\n"
+    return start_server(config=config)
+
+
+def test_each_use_runs_with_its_permissions_and_not_without_any(server, users, within) -> None:
+    address = server.url.removeprefix("nats://")
+    with connect(f"nats://admin:p@{address}") as admin:
+        stream = admin.jetstream().create_stream(
+            name="PERM", subjects=["perm.*"], storage="memory", allow_direct=True
+        )
+        stream.create_consumer(durable_name="WORK", filter_subject="perm.a")
+        for _ in range(30):
+            admin.jetstream().publish("perm.a", b"x")
+        for name in users:
+            use = USES[name.split("_")[0]][0]
+            with within(20.0), connect(f"nats://{name}:p@{address}") as nc:
+                if "_" not in name:
+                    use(nc)
+                    continue
+                with pytest.raises((JsprotoError, TimeoutError)):
+                    use(nc)
+
+
+@pytest.mark.parametrize("storage", ["memory", "file"])
+def test_messages_take_the_room_that_was_estimated(start_server, storage: str) -> None:
+    with connect(start_server().url) as nc:
+        js = nc.jetstream()
+        stream = js.create_stream(name="SIZE", subjects=["size.*"], storage=storage)
+        js.publish("size.a", b"hello")
+        js.publish("size.bcd", b"x" * 1000, headers={"K": "v"})
+        expected = stored_size("size.a", b"hello", storage=storage) + stored_size(
+            "size.bcd", 1000, {"K": "v"}, storage=storage
+        )
+
+        assert stream.info().state.bytes == expected
