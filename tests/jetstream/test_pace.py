@@ -94,3 +94,18 @@ def test_a_snapshot_put_back_paces_alike(failures):
     other.restore(pace.snapshot())
 
     assert other.failed(1.0) == pace.failed(1.0)
+
+
+def test_a_request_that_lived_exactly_as_long_as_the_delay_costs_nothing_and_the_next_failure_is_the_first():
+    pace = Pace(1.0, 8.0)
+    pace.failed(0.0)
+    assert pace.fruitless(1.0, 3.0) is None
+    assert pace.failures == 0
+    assert pace.delay == 1.0
+
+
+def test_a_shorter_wait_does_not_end_a_longer_one():
+    pace = Pace(1.0, 8.0)
+    assert pace.failed(0.0, at_least=5.0) == 5.0
+    assert pace.failed(0.5) == 5.0
+    assert not pace.opened(4.9)

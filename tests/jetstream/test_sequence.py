@@ -43,6 +43,33 @@ def test_a_heartbeat_can_be_the_first_that_is_known():
 
     assert guard.heartbeat(7) is None
     assert guard.run(8, 8, 1) is None
+    assert guard.heartbeat(8) is None
+
+
+def test_a_heartbeat_that_names_the_very_next_delivery_is_a_gap_of_one_and_the_guard_goes_on_behind_it():
+    for named in (4, 6):
+        guard = SequenceGuard(4)
+        gap = guard.heartbeat(named)
+
+        assert gap == Gap(4, named + 1)
+        assert gap.missing == named - 3
+        assert guard.run(named + 1, named + 2, 2) is None
+
+
+def test_what_a_heartbeat_said_first_is_what_comes_next():
+    guard = SequenceGuard()
+    guard.heartbeat(7)
+
+    assert guard.run(10, 10, 1) == Gap(8, 10)
+
+
+def test_a_guard_that_was_restarted_knows_what_it_was_told_or_nothing():
+    guard = SequenceGuard(1)
+    guard.restart()
+    assert guard.expected == 0
+    assert guard.run(9, 9, 1) is None
+    guard.restart(20)
+    assert guard.run(22, 22, 1) == Gap(20, 22)
 
 
 def test_numbering_that_begins_anew_is_a_negative_gap_unless_it_was_restarted():
