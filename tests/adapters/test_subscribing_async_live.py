@@ -1,11 +1,11 @@
-"""Push subscriptions, ordered consumers and handlers through the asyncio adapter, on a real server."""
+"""Push subscriptions, ordered consumers and handlers through the adapters with ``await``, on a real server."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from datetime import timedelta
 
+import anyio
 import pytest
 
 from jsproto import (
@@ -26,7 +26,6 @@ from jsproto import (
     ServerError,
 )
 from jsproto.jetstream.push import PushState
-from jsproto_io.asyncio import connect
 
 pytestmark = pytest.mark.live
 
@@ -35,23 +34,16 @@ QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.2, "reconnect_jitter": 
 NOT_YET = (NoResponders, RequestTimeout, LinkError, ServerError)
 
 
-def play(story, *, patience=60.0):
-    """Run a coroutine function, and see that it leaves no task behind."""
-
-    async def whole():
-        async with asyncio.timeout(patience):
-            result = await story()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        return result
-
-    return asyncio.run(whole())
-
-
 async def until(condition):
-    """Ask until the answer is true; `play` bounds it."""
+    """Ask until the answer is true; `flavour.play` bounds it."""
     while not (seen := await condition()):  # noqa: ASYNC110 - the server has no event for it
-        await asyncio.sleep(0.01)
+        await anyio.sleep(0.01)
     return seen
+
+
+async def note(verb, results):
+    """Put down what a verb gives."""
+    results.append(await verb())
 
 
 async def patient(verb):
@@ -60,7 +52,7 @@ async def patient(verb):
         try:
             return await verb()
         except NOT_YET:
-            await asyncio.sleep(0.01)
+            await anyio.sleep(0.01)
 
 
 async def stream_of(js, name, count):
@@ -80,10 +72,10 @@ def name():
 # ------------------------------------------------------------------------------------------------ handlers
 
 
-def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(nats_server, name):
+def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(flavour, nats_server, name):
     async def story():
         got = []
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 5)
             pushed = await stream.create_consumer(durable_name="P", deliver_subject=f"deliver.{name}")
@@ -103,12 +95,12 @@ def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(na
 
             return reason, got, await until(acked), await stream.consumer_names()
 
-    assert play(story) == (End.CLOSED, [1, 2, 3, 4, 5], 5, ("P",))
+    assert flavour.play(story) == (End.CLOSED, [1, 2, 3, 4, 5], 5, ("P",))
 
 
-def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(nats_server, name):
+def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 3)
             own = await stream.create_consumer(durable_name="OWN")
@@ -131,12 +123,12 @@ def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(
             return reason, sorted(seen), manual, left, await until(settled)
 
     each = [(number, delivery) for number in (1, 2, 3) for delivery in (1, 2)]
-    assert play(story) == (End.FILLED, each, End.FILLED, 3, 3)
+    assert flavour.play(story) == (End.FILLED, each, End.FILLED, 3, 3)
 
 
-def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(nats_server, name):
+def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 3)
             work = await stream.create_consumer(durable_name="W")
@@ -156,14 +148,14 @@ def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(nat
 
             return ended, await until(acked)
 
-    ended, open_ = play(story)
+    ended, open_ = flavour.play(story)
     assert ended
     assert open_ >= 1
 
 
-def test_every_kind_of_feed_has_handlers(nats_server, name):
+def test_every_kind_of_feed_has_handlers(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 4)
             work = await stream.create_consumer(durable_name="W")
@@ -188,36 +180,39 @@ def test_every_kind_of_feed_has_handlers(nats_server, name):
             return (fetched, one_by_one, read, core), got, await until(acked)
 
     numbers = [b"1", b"2", b"3", b"4"]
-    assert play(story) == ((End.FILLED, End.FILLED, End.FILLED, None), [*numbers, *numbers, b"5", b"6"], 4)
+    assert flavour.play(story) == (
+        (End.FILLED, End.FILLED, End.FILLED, None),
+        [*numbers, *numbers, b"5", b"6"],
+        4,
+    )
 
 
-def test_a_consume_is_ended_from_outside_and_every_watcher_hears_of_it(nats_server, name):
+def test_a_consume_is_ended_from_outside_and_every_watcher_hears_of_it(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 3)
             work = await stream.create_consumer(durable_name="W")
             got = []
-            async with work.consume(max_messages=10) as messages:
-                tasks = [
-                    asyncio.create_task(messages.each(lambda msg: got.append(msg.payload))),
-                    asyncio.create_task(messages.ended()),
-                    asyncio.create_task(messages.ended()),
-                ]
+            reasons = []
+            async with work.consume(max_messages=10) as messages, anyio.create_task_group() as tasks:
+                handling = lambda: messages.each(lambda msg: got.append(msg.payload))  # noqa: E731 - a verb to note
+                for verb in (handling, messages.ended, messages.ended):
+                    tasks.start_soon(note, verb, reasons)
                 while len(got) < 3:
                     await nc.flush()
                 await messages.drain()
-                return await asyncio.gather(*tasks), len(got)
+            return reasons, len(got)
 
-    assert play(story) == ([End.CLOSED] * 3, 3)
+    assert flavour.play(story) == ([End.CLOSED] * 3, 3)
 
 
 # ------------------------------------------------------------------------------------------------ next
 
 
-def test_next_waits_so_long_and_the_feed_goes_on(nats_server, name):
+def test_next_waits_so_long_and_the_feed_goes_on(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             await stream_of(js, name, 1)
             async with js.subscribe(f"{name}.*", ack_policy="none") as messages:
@@ -226,11 +221,9 @@ def test_next_waits_so_long_and_the_feed_goes_on(nats_server, name):
                     await messages.next(0.05)
                 await js.publish(f"{name}.a", b"2")
                 got.append((await messages.next(5.0)).payload)
-                cancelled = asyncio.create_task(messages.next(None))
-                await asyncio.sleep(0)
-                cancelled.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await cancelled
+                with anyio.move_on_after(0) as cancelled:
+                    await messages.next(None)
+                assert cancelled.cancelled_caught
                 await js.publish(f"{name}.a", b"3")
                 got.append((await messages.next(None)).payload)
                 await messages.unsubscribe()
@@ -238,32 +231,31 @@ def test_next_waits_so_long_and_the_feed_goes_on(nats_server, name):
                     await messages.next()
             return got
 
-    assert play(story) == [b"1", b"2", b"3"]
+    assert flavour.play(story) == [b"1", b"2", b"3"]
 
 
 # ------------------------------------------------------------------------------------------------ push
 
 
-def test_a_consumer_of_ours_is_gone_when_unsubscribe_returns(nats_server, name):
+def test_a_consumer_of_ours_is_gone_when_unsubscribe_returns(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 2)
             async with js.subscribe(f"{name}.*", idle_heartbeat=BEAT, flow_control=True) as messages:
                 await messages.ready()
                 there = await stream.consumer_names()
                 bound = messages.feed.info.name
-                reader = asyncio.create_task(anext(messages))
-                first = await reader
+                first = await anext(messages)
                 reason = await messages.unsubscribe()
                 return there == (bound,), int(first.payload), reason, await stream.consumer_names()
 
-    assert play(story) == (True, 1, End.CLOSED, ())
+    assert flavour.play(story) == (True, 1, End.CLOSED, ())
 
 
-def test_unsubscribe_raises_the_error_of_the_delete(nats_server, name):
+def test_unsubscribe_raises_the_error_of_the_delete(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 1)
             async with js.subscribe(f"{name}.*") as messages:
@@ -273,12 +265,12 @@ def test_unsubscribe_raises_the_error_of_the_delete(nats_server, name):
                     await messages.unsubscribe()
                 assert messages.feed.state is PushState.OVER
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_drain_hands_out_what_is_there_and_then_deletes(nats_server, name):
+def test_a_drain_hands_out_what_is_there_and_then_deletes(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 20)
             async with js.subscribe(f"{name}.*", ack_policy="none") as messages:
@@ -291,12 +283,12 @@ def test_a_drain_hands_out_what_is_there_and_then_deletes(nats_server, name):
 
                 return left, await until(gone)
 
-    assert play(story) == (list(range(2, 21)), True)
+    assert flavour.play(story) == (list(range(2, 21)), True)
 
 
-def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(nats_server, name):
+def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 1)
             await stream.create_consumer(durable_name="PULLED")
@@ -325,12 +317,12 @@ def test_what_cannot_be_subscribed_to_says_so_when_it_is_waited_for_or_read(nats
             with pytest.raises(PullOnPush):
                 await js.pull_subscribe(stream=name, consumer="PUSHED")
 
-    play(story)
+    flavour.play(story)
 
 
-def test_a_closed_connection_ends_a_handler_with_an_error(nats_server, name):
+def test_a_closed_connection_ends_a_handler_with_an_error(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc, connect(nats_server.url) as other:
+        async with flavour.connect(nats_server.url) as nc, flavour.connect(nats_server.url) as other:
             js = nc.jetstream()
             stream = await stream_of(js, name, 1)
             async with other.jetstream().subscribe(f"{name}.*", ack_policy="none") as messages:
@@ -342,12 +334,12 @@ def test_a_closed_connection_ends_a_handler_with_an_error(nats_server, name):
 
             return await until(gone)
 
-    assert play(story)
+    assert flavour.play(story)
 
 
-def test_members_of_a_queue_share_a_consumer_which_stays(nats_server, name):
+def test_members_of_a_queue_share_a_consumer_which_stays(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc, connect(nats_server.url) as other:
+        async with flavour.connect(nats_server.url) as nc, flavour.connect(nats_server.url) as other:
             js = nc.jetstream()
             stream = await js.create_stream(name=name, subjects=[f"{name}.*"])
             async with (
@@ -357,28 +349,26 @@ def test_members_of_a_queue_share_a_consumer_which_stays(nats_server, name):
                 await one.ready()
                 await two.ready()
                 got = []
-                tasks = [
-                    asyncio.create_task(each.each(lambda msg: got.append(int(msg.payload))))
-                    for each in (one, two)
-                ]
-                for number in range(50):
-                    await js.publish(f"{name}.a", b"%d" % number)
-                while len(got) < 50:
-                    await nc.flush()
-                await one.unsubscribe()
-                await two.unsubscribe()
-                await asyncio.gather(*tasks)
+                async with anyio.create_task_group() as tasks:
+                    for each in (one, two):
+                        tasks.start_soon(each.each, lambda msg: got.append(int(msg.payload)))
+                    for number in range(50):
+                        await js.publish(f"{name}.a", b"%d" % number)
+                    while len(got) < 50:
+                        await nc.flush()
+                    await one.unsubscribe()
+                    await two.unsubscribe()
             return sorted(got), await stream.consumer_names()
 
-    assert play(story) == (list(range(50)), ("workers",))
+    assert flavour.play(story) == (list(range(50)), ("workers",))
 
 
 # ------------------------------------------------------------------------------------------------ the pull form
 
 
-def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(nats_server, name):
+def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             await stream_of(js, name, 3)
             made = await js.pull_subscribe(f"{name}.*", durable_name="D")
@@ -387,15 +377,15 @@ def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(nats_s
             await again.fetch(3).each(lambda msg: got.append(int(msg.payload)))
             return made.stream.name == name, made.name, again.name, again.cached.config.filter_subject, got
 
-    assert play(story) == (True, "D", "D", f"{name}.*", [1, 2, 3])
+    assert flavour.play(story) == (True, "D", "D", f"{name}.*", [1, 2, 3])
 
 
 # ------------------------------------------------------------------------------------------------ ordered
 
 
-def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(nats_server, name):
+def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             js = nc.jetstream()
             stream = await stream_of(js, name, 100)
             read = []
@@ -409,16 +399,16 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(nats_server, nam
 
             return read, await until(gone)
 
-    assert play(story) == ([list(range(1, 101))] * 2, True)
+    assert flavour.play(story) == ([list(range(1, 101))] * 2, True)
 
 
 @pytest.mark.parametrize("form", list(Form))
-def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_server, name, form):
+def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(flavour, start_server, name, form):
     server = start_server()
 
     async def story():
         got = []
-        async with connect(server.url, **QUICK) as nc, connect(server.url, **QUICK) as admin:
+        async with flavour.connect(server.url, **QUICK) as nc, flavour.connect(server.url, **QUICK) as admin:
             stream = await stream_of(admin.jetstream(), name, 1000)
             async with stream_reader(nc, name, form) as messages:
 
@@ -444,7 +434,7 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_ser
 
             return reason, got, made, await until(gone)
 
-    reason, got, made, gone = play(story)
+    reason, got, made, gone = flavour.play(story)
     assert (reason, got, gone) == (End.CLOSED, list(range(1, 1011)), True)
     assert made >= 2
 
@@ -456,9 +446,9 @@ def stream_reader(nc, name, form):
 # ------------------------------------------------------------------------------------------------ misuse
 
 
-def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(nats_server, name):
+def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await stream_of(nc.jetstream(), name, 1)
             feed = stream.ordered()
             for verb in (feed.unsubscribe, feed.drain, feed.ended, feed.ready, feed.next, feed.stop):
@@ -467,19 +457,20 @@ def test_a_feed_that_was_not_entered_says_so_and_can_still_be_entered(nats_serve
             async with feed as messages:
                 return int((await messages.next()).payload)
 
-    assert play(story) == 1
+    assert flavour.play(story) == 1
 
 
-def test_a_second_reader_is_told_that_somebody_waits(nats_server, name):
+def test_a_second_reader_is_told_that_somebody_waits(flavour, nats_server, name):
     async def story():
-        async with connect(nats_server.url) as nc:
+        async with flavour.connect(nats_server.url) as nc:
             stream = await stream_of(nc.jetstream(), name, 0)
-            async with stream.ordered() as messages:
-                first = asyncio.create_task(messages.next())
-                await asyncio.sleep(0)
+            got = []
+            async with stream.ordered() as messages, anyio.create_task_group() as tasks:
+                tasks.start_soon(note, messages.next, got)
+                await anyio.wait_all_tasks_blocked()
                 with pytest.raises(BusyConversation):
                     await messages.next()
                 await nc.jetstream().publish(f"{name}.a", b"1")
-                return int((await first).payload)
+            return int(got[0].payload)
 
-    assert play(story) == 1
+    assert flavour.play(story) == 1
