@@ -116,3 +116,17 @@ def test_the_count_behind_is_the_number_of_frames_and_a_copy_does_the_same(steps
         assert flow.behind == len(flow.frames())
         assert twin.snapshot() == flow.snapshot()
         flow = twin
+
+
+def test_at_first_nothing_was_answered_and_every_answer_counts():
+    flow = FlowControl()
+    assert (flow.answered, flow.answers, flow.behind) == ("", 0, 0)
+    assert {name: flow.snapshot()[name] for name in ("_doubted", "_sure")} == {
+        "_doubted": False,
+        "_sure": False,
+    }
+
+    for number, subject in enumerate(("a", "b", "c"), 1):
+        assert flow.met(subject) is Met.MARKED
+        flow.answer(flow.passed().subject)
+        assert (flow.answered, flow.answers) == (subject, number)
