@@ -1,0 +1,147 @@
+"""What push subscriptions and ordered consumers know before anything has happened: it is written down, since a snapshot is a format."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.flow import FlowControl, Met
+from jsproto.jetstream.ordered import Form
+
+FLOW = {"_doubted": False, "_sure": False, "answered": "", "answers": 0, "behind": 0, "marks": deque()}
+SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}
+RUNS = {"v": 1, "waiting": deque()}
+
+
+def exact(data: object) -> str:
+    """Text that tells 0 from False, and that does not depend on the order of names."""
+    if isinstance(data, dict):
+        return "{" + ", ".join(f"{name}: {exact(data[name])}" for name in sorted(data) if name != "v") + "}"
+    return repr(data)
+
+
+def without(data: dict[str, object], *names: str) -> dict[str, object]:
+    return {name: value for name, value in data.items() if name not in names}
+
+
+def test_a_new_push_subscription():
+    expected = {
+        "_auto": False,
+        "_bounded": True,
+        "_bounds": {"_bytes": 0, "_came": 0, "_runs": deque()},
+        "_by_flow": False,
+        "_careful": False,
+        "_create": SCRIPT,
+        "_deliver": "",
+        "_done": None,
+        "_doubt": 0,
+        "_early": [],
+        "_fence": 0,
+        "_flushed": False,
+        "_guard": {"expected": 0},
+        "_locate": SCRIPT,
+        "_mute": False,
+        "_overflowing": False,
+        "_quiet": False,
+        "_remove": SCRIPT,
+        "_replays": False,
+        "_stopping": False,
+        "_watching": False,
+        "backlog": RUNS,
+        "dropped": 0,
+        "ended": False,
+        "error": None,
+        "flow": FLOW,
+        "held": [],
+        "hungry": False,
+        "owed": [],
+        "position": None,
+        "refused_put": False,
+        "returned": 0,
+        "served": True,
+        "state": "NEW",
+        "strays": 0,
+    }
+    sub = JetStream().subscribe("s.a")
+
+    assert exact(without(sub.snapshot(), "port", "liveness")) == exact(expected)
+    assert exact((sub._auto, sub._careful)) == exact((False, False))
+
+
+def test_a_subscription_that_acknowledges_by_itself_is_careful_from_the_beginning():
+    sub = JetStream().subscribe("s.a", auto_ack=True)
+
+    assert exact((sub._auto, sub._careful)) == exact((True, True))
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_a_new_ordered_consumer(form):
+    expected = {
+        "_items": deque(),
+        "_overdue": False,
+        "_pace": {"failures": 0, "not_before": None},
+        "_proven": False,
+        "_timers": {"armed": {}},
+        "backlog": RUNS,
+        "ended": False,
+        "error": None,
+        "hungry": False,
+        "incarnation": {
+            "_deliver": "",
+            "_generation": 0,
+            "_start": ("all", None, None),
+            "count": 0,
+            "made": False,
+            "name": "",
+            "script": None,
+            "since": 0.0,
+        },
+        "leftovers": {"given_up": [], "names": [], "script": None},
+        "order": {"consumer": "", "guard": {"expected": 1}},
+        "position": {
+            "_anchor": None,
+            "_created": False,
+            "_due": -1,
+            "_got": 0,
+            "_left": 0,
+            "caught_up": False,
+            "last": 0,
+        },
+        "reason": None,
+        "refused_put": False,
+        "repeated": 0,
+        "resets": 0,
+        "served": True,
+        "state": "NEW",
+        "strays": 0,
+        "view": {},
+    }
+    seen = JetStream().ordered_consumer("S", form=form).snapshot()
+
+    assert exact(without(seen, "port", "intake")) == exact(expected)
+    intake = {"deliver": "", "subject": ""}
+    if form is Form.PUSH:
+        intake |= {"_doubt": 0, "flow": FLOW}
+    else:
+        intake |= {"_pace": {"failures": 0, "not_before": None}, "_timers": {"armed": {}}}
+    assert exact(without(seen["intake"], "liveness", "_budget", "ledger")) == exact(intake)
+
+
+def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_nothing_else():
+    flow = FlowControl()
+    for _ in range(2):
+        flow.met("a")
+        flow.answer(flow.passed().subject)
+        doubts = [flow.met("a"), flow.met("a")]
+        flow.assured()
+        assert doubts == [Met.DOUBTED, Met.KNOWN]
+        assert exact((flow._doubted, flow._sure)) == exact((True, True))
+    flow.forget()
+
+    assert exact(flow.snapshot()) == exact({**FLOW, "answers": 2})
+    flow.met("b")
+    flow.answer(flow.passed().subject)
+
+    assert exact(flow.snapshot()) == exact({**FLOW, "answers": 3, "answered": "b"})
