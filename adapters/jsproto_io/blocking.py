@@ -3,7 +3,8 @@
 Theory. Nothing runs but what a caller waits for: caller-driven. `_drive` is one turn: sleep in the `Plug` until something comes
 or the one deadline is due, feed it, tick, pump. Between two verbs nobody reads, so a caller that computes
 for longer than the server's patience with unanswered PINGs should call something now and then; verbs look at the socket
-at least once in `_LOOK` seconds on their own. (A pump thread that does it for the caller has its place in `_drive`.)
+at least once in `_LOOK` seconds on their own. Or the client is made with ``pump=True``: then a thread, the `Keeper`, does that for
+the caller, and says in time that messages in hand are being worked on.
 
 A fork leaves the connection with the parent. The child's copy closes its descriptors, without a word on the wire and without
 touching the selector that both share, and every verb there says whose connection it was.
@@ -25,6 +26,7 @@ from jsproto.core.servers import Server
 from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._base import refusal_of
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
+from jsproto_io._keeper import Keeper
 from jsproto_io._messages import SyncMessage
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
@@ -51,6 +53,7 @@ def connect(
     *,
     credentials: Credentials | None = None,
     linger: float = 0.0,
+    pump: bool = False,
     **options: Unpack[ConnectOptions],
 ) -> Client:
     """A client, to be entered with ``with``.
@@ -61,28 +64,37 @@ def connect(
         linger: seconds for which publishes and acks may wait for company before they are given to the kernel; whatever
             waits for the server gives them at once. With more than 0 many small writes become few, and a caller that
             computes for long directly after an ack sends it late.
+        pump: a thread keeps the connection alive while the caller computes: pings, automatic in-progress, reading. It
+            begins with the first link. One caller at a time is still the rule.
         options: see `jsproto.core.options.Options`.
 
     Raises:
         InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
             `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
     """
-    return Client(servers, credentials, linger, options)
+    return Client(servers, credentials, linger, options, pump=pump)
 
 
 @final
 class Client(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = ("_credentials", "_deadline", "_flushed", "_linger", "_looked", "_plug")
+    __slots__ = ("_credentials", "_deadline", "_flushed", "_keeper", "_linger", "_looked", "_plug")
 
     def __init__(
-        self, servers: Servers, credentials: Credentials | None, linger: float, options: ConnectOptions
+        self,
+        servers: Servers,
+        credentials: Credentials | None,
+        linger: float,
+        options: ConnectOptions,
+        *,
+        pump: bool = False,
     ) -> None:
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
-        self._gate = threading.Lock()
+        self._keeper = Keeper(self) if pump else None
+        self._gate = threading.Lock() if self._keeper is None else self._keeper.doors
         self._feeds = set()
         self._plug: Plug
         self._deadline: float | None = None
@@ -102,6 +114,8 @@ class Client(SyncClient):
                 self._pump()
                 while not self._driver.linked():
                     self._changed()
+            if self._keeper is not None:
+                self._keeper.start()
         except BaseException:
             self.close()
             raise
@@ -114,6 +128,8 @@ class Client(SyncClient):
 
     def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        if self._keeper is not None:
+            self._keeper.stop()
         if not self._begun or isinstance(self._gate, Barred):
             return
         with self._alone:
@@ -184,6 +200,8 @@ class Client(SyncClient):
 
     def _arm(self, deadline: float | None) -> None:
         self._deadline = deadline
+        if self._keeper is not None:
+            self._keeper.armed(deadline)
 
     # ------------------------------------------------------------------ the transport
 

@@ -5,8 +5,8 @@ with ack policy explicit, which is right or harmless. With the consumer's config
 ack is sent to a consumer that wants none, an ack of a consumer with ack policy all counts for all before it, and
 ``ack_wait`` is known.
 
-In-progress is said when the connection is ticked, so somebody must drive it while the user works: an event loop does, a
-client that is driven by its caller only inside its calls.
+In-progress is said when the connection is ticked, so somebody must drive it while the user works: an event loop does, and the
+pump of a blocking client; one without a pump is driven by its caller, only inside its calls.
 """
 
 from __future__ import annotations

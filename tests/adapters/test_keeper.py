@@ -1,0 +1,161 @@
+"""The thread of the blocking adapter and the gate that it shares with the caller."""
+
+from __future__ import annotations
+
+import threading
+from math import inf
+from time import monotonic
+
+import pytest
+
+from jsproto.errors import BusyConversation, ConnectionClosed
+from jsproto_io._keeper import Doors, Keeper
+from jsproto_io.blocking import connect
+
+
+class Kept:
+    """A client that counts turns, and ends its keeper's world at wish."""
+
+    def __init__(self, deadline=None, error=None):
+        self._deadline = deadline
+        self.error = error
+        self.turned = threading.Event()
+        self.barred = None
+
+    def _turn(self, patience):
+        assert patience == 0.0
+        self._deadline = None
+        self.turned.set()
+        if self.error is not None:
+            raise self.error
+
+    def _bar(self, error):
+        self.barred = error
+
+
+@pytest.fixture
+def keep():
+    """``keep(client)``: a keeper that ends with the test."""
+    keepers = []
+
+    def made(client):
+        keepers.append(Keeper(client))
+        return keepers[-1]
+
+    yield made
+    for keeper in keepers:
+        keeper.stop()
+
+
+def test_the_gate_lets_one_caller_in_and_keeps_the_keeper_out_meanwhile():
+    doors = Doors()
+
+    assert doors.acquire(blocking=False)
+    assert not doors.acquire(blocking=False)
+    assert not doors.slip_in()
+    doors.release()
+    assert doors.slip_in()
+    doors.slip_out()
+    assert doors.acquire(blocking=False)
+
+
+def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
+    doors = Doors()
+    doors.slip_in()
+    let_go = threading.Timer(0.02, doors.slip_out)
+    let_go.start()
+
+    assert doors.acquire(blocking=False)
+    let_go.join()
+
+
+def test_a_caller_interrupted_at_the_inner_door_leaves_the_outer_one_open(monkeypatch):
+    class Interrupted:
+        def acquire(self):
+            raise KeyboardInterrupt
+
+    doors = Doors()
+    monkeypatch.setattr(doors, "_inner", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        doors.acquire(blocking=False)
+
+    assert doors._outer.acquire(blocking=False)
+
+
+def test_it_turns_when_the_deadline_has_come(keep):
+    client = Kept(deadline=monotonic() + 0.01)
+    keep(client).start()
+
+    assert client.turned.wait(5)
+
+
+def test_it_looks_now_and_then_without_any_deadline(keep):
+    client = Kept()
+    keep(client).start()
+
+    assert client.turned.wait(5)
+
+
+def test_a_nearer_deadline_is_seen_at_once(keep):
+    client = Kept(deadline=inf)
+    keeper = keep(client)
+    keeper.start()
+    keeper.start()  # the second time changes nothing
+    client._deadline = monotonic()
+    keeper.armed(client._deadline)
+    keeper.armed(None)
+
+    assert client.turned.wait(5)
+
+
+def test_while_a_caller_is_inside_it_goes_away_and_comes_back(keep):
+    client = Kept(deadline=monotonic())
+    keeper = keep(client)
+    keeper.doors.acquire(blocking=False)
+    keeper.start()
+
+    assert not client.turned.wait(0.1)
+    keeper.doors.release()
+    assert client.turned.wait(5)
+
+
+def test_what_it_meets_bars_the_client_and_ends_it(keep):
+    client = Kept(deadline=monotonic(), error=ValueError("oh"))
+    keeper = keep(client)
+    keeper.start()
+    keeper._thread.join(5)
+
+    assert isinstance(client.barred, ConnectionClosed)
+    assert "its keeper met ValueError: oh" in str(client.barred)
+    assert client.barred.__cause__ is client.error
+    assert keeper.doors.slip_in()
+
+
+@pytest.mark.live
+def test_with_a_pump_one_caller_at_a_time_is_still_the_rule(nats_server):
+    with connect(nats_server.url, pump=True) as nc:
+        inside, leave = threading.Event(), threading.Event()
+
+        def stay():
+            with nc._alone:
+                inside.set()
+                leave.wait(5)
+
+        other = threading.Thread(target=stay)
+        other.start()
+        inside.wait(5)
+        with pytest.raises(BusyConversation, match="one caller at a time"):
+            nc.flush()
+        leave.set()
+        other.join()
+        nc.flush()
+
+
+@pytest.mark.live
+def test_the_thread_ends_with_the_client(nats_server):
+    with connect(nats_server.url, pump=True) as nc:
+        thread = nc._keeper._thread
+        assert thread.is_alive()
+        assert thread.daemon
+    assert not thread.is_alive()
+    assert connect(nats_server.url)._keeper is None
