@@ -219,7 +219,6 @@ class Fetch(PullFeed[M]):
         """Drain: leave, and hand out what comes before the fence. Stop: a fetch asks for nothing new anyway."""
         if wish is Wish.DRAIN and self.state is FetchState.PULLING:
             self._move(FetchInput.DRAINED)
-            self.liveness.rest()
             self.port.unsubscribe()
             self._fence = self.port.fence()
         elif wish is Wish.DRAIN and self.state in {FetchState.NEW, FetchState.WAITING}:
@@ -270,7 +269,7 @@ class Fetch(PullFeed[M]):
                 return False
             template = options.request(left, no_wait=no_wait)
         batch = (options.max_messages or BYTES_BATCH) - self.got
-        max_bytes = (options.max_bytes or 0) - self.size if options.max_bytes else 0
+        max_bytes = options.max_bytes - self.size if options.max_bytes else 0
         token = self.port.token()
         self.port.publish(Publish(self.subject, template.body(batch, max_bytes, self.pin), token))
         self.pull = Pull(token, batch, max_bytes, now, self._until if self._until < inf else None)

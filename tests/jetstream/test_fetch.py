@@ -843,3 +843,132 @@ def test_a_fetch_of_one_without_heartbeats_gives_up_its_interest_as_it_asks():
     assert [] == [
         command for each in (more, beating) for command in each.port.commands if isinstance(command, Unsub)
     ]
+
+
+# ------------------------------------------------------------------ what is left of the time, and of the amount
+
+
+def late(at: float, **options: object) -> Fetch[JsMessage]:
+    """Opened at 100 without a link, which comes at ``at``."""
+    fetch = started(up=False, at=100.0, **options)
+    fetch.port.up = True
+    fetch.port.commands.clear()
+    fetch.link_up(at)
+    return fetch
+
+
+def test_a_late_link_leaves_the_rest_of_the_time():
+    assert pulls(late(103.0, max_messages=1, expires=9.0))[0]["expires"] == 6_000_000_000
+
+
+def test_a_link_that_comes_at_the_last_moment_is_still_asked_and_one_behind_it_is_not():
+    assert pulls(late(104.5, max_messages=1, expires=5.0))[0]["expires"] == 500_000_000
+    assert pulls(late(105.0, max_messages=1, expires=5.0)) == []
+
+
+def test_a_late_fetch_that_shall_not_wait_still_does_not():
+    fetch = late(101.0, max_messages=1, expires=5.0, mode=FetchMode.DRAIN_THEN_WAIT)
+
+    assert pulls(fetch) == [{"batch": 1, "no_wait": True, "expires": 4_000_000_000}]
+
+
+def test_a_shorter_request_promises_heartbeats_more_often():
+    fetch = late(126.0, max_messages=1, expires=30.0, idle_heartbeat=5.0)
+    assert pulls(fetch)[0]["idle_heartbeat"] == 2_000_000_000
+    fetch.ticked(130.0)
+
+    assert fetch.reason is End.SILENT
+
+
+def test_the_second_question_asks_for_what_is_still_missing():
+    fetch = started(max_messages=10, max_bytes=1000, expires=9.0, mode=FetchMode.DRAIN_THEN_WAIT)
+    frames = data(fetch, 1, 2, 3)
+    fetch.delivered(frames, 0.0)
+    size = sum(JsMessage(frame).size for frame in frames)
+    fetch.delivered([status(fetch, 408, "Requests Pending")], 0.0)
+
+    asked = pulls(fetch)[1]
+    assert (asked["batch"], asked["max_bytes"]) == (7, 1000 - size)
+    assert fetch.pull is not None
+    assert (fetch.pull.got, fetch.pull.size, fetch.got, fetch.size) == (0, 0, 3, size)
+
+
+def test_what_comes_in_several_parts_adds_up_and_only_what_is_above_goes_back():
+    fetch = started(max_messages=3)
+    fetch.delivered(data(fetch, 1), 0.0)
+    fetch.delivered(data(fetch, 2), 0.0)
+    fetch.delivered(data(fetch, 3, 4), 0.0)
+
+    assert (fetch.got, taken(fetch)) == (3, [1, 2, 3])
+    assert naks(fetch) == ["$JS.ACK.S.C.1.4.4.1795811553265218855.0"]
+
+
+def test_bytes_that_come_in_several_parts_add_up():
+    size = JsMessage(data(started(max_messages=1), 1)[0]).size
+    fetch = started(max_bytes=2 * size)
+    fetch.delivered(data(fetch, 1), 0.0)
+    assert fetch.pulls(0.0)[0].owed_bytes == size
+    fetch.delivered(data(fetch, 2), 0.0)
+
+    assert (fetch.reason, fetch.size) == (End.BYTES_SPENT, 2 * size)
+
+
+def test_without_a_group_a_header_called_like_the_pin_is_charged():
+    fetch = started(max_bytes=1000)
+    frames = data(fetch, 1, block=b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n")
+    fetch.delivered(frames, 0.0)
+
+    assert fetch.size == JsMessage(frames[0]).size
+
+
+# ------------------------------------------------------------------ signs of life and strange words
+
+
+def test_a_message_is_a_sign_of_life():
+    fetch = started(max_messages=5, idle_heartbeat=1.0)
+    fetch.delivered(data(fetch, 1), 1.5)
+    fetch.ticked(3.0)
+    assert not fetch.ended
+    fetch.ticked(3.5)
+
+    assert fetch.reason is End.SILENT
+
+
+def test_the_factor_says_how_many_heartbeats_may_be_missed():
+    fetch = started(max_messages=5, idle_heartbeat=1.0, heartbeat_factor=3.0)
+
+    assert fetch.deadline == 3.0
+
+
+def test_words_for_nobody_are_counted():
+    fetch = started(max_messages=5)
+    for _ in range(2):
+        fetch.delivered([status(fetch, 408, "Request Timeout", token="_INBOX.P.1.1.99")], 0.0)
+
+    assert fetch.strays == 2
+
+
+def test_a_status_below_400_that_nobody_knows_is_told_and_ends_nothing():
+    fetch = started(max_messages=5)
+    fetch.delivered([status(fetch, 299, "News")], 0.0)
+    ((kind, detail),) = fetch.port.notices
+
+    assert kind is PullNotice.UNKNOWN_STATUS
+    assert isinstance(detail, errors.UnknownStatus)
+    assert "299 'News'" in str(detail)
+    assert not fetch.ended
+
+
+def test_too_large_is_only_what_the_whole_budget_can_not_hold():
+    fetch = started(max_bytes=1000)
+    fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 999))], 0.0)
+
+    assert (fetch.reason, fetch.cause) == (End.BYTES_SPENT, None)
+
+
+def test_what_does_not_fit_behind_a_message_is_a_good_end_though_the_numbers_say_otherwise():
+    fetch = started(max_bytes=1000)
+    fetch.delivered(data(fetch, 1), 0.0)
+    fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 1000))], 0.0)
+
+    assert (fetch.reason, fetch.cause) == (End.BYTES_SPENT, None)
