@@ -340,12 +340,14 @@ class Consume(PullFeed[M]):
         """When silence, a pull's age, a delay or a beat calls for action."""
         if not self.port.up:
             return None
-        beat = self.hands.due
-        if self.ended or self.state is ConsumeState.DRAINING:
-            return beat
         moments = [
             at
-            for at in (self.liveness.deadline, self._timers.next(), self.ledger.deadline, beat)
+            for at in (
+                self.liveness.deadline,
+                self._timers.next(),
+                self.ledger.deadline,
+                self.hands.due,
+            )
             if at is not None
         ]
         return min(moments) if moments else None

@@ -1273,3 +1273,156 @@ def test_told_to_stop_it_ends_once_though_the_last_message_comes_then():
 
     assert (rig.consume.ended, rig.consume.reason) == (True, End.CLOSED)
     assert rig.take(2) == [1, 2]
+
+
+# ------------------------------------------------------------------ each number by itself
+
+
+@pytest.mark.parametrize(("expires", "until"), [(1.0, 2.0), (20.0, 22.0), (30.0, 33.0), (60.0, 65.0)])
+def test_a_pull_is_over_a_tenth_of_its_expiry_later_but_not_less_than_one_nor_more_than_five_seconds(
+    expires, until
+):
+    rig = Rig(max_messages=1, expires=expires)
+
+    assert [pull.left for pull in rig.consume.pulls(0.0)] == [until]
+
+
+def test_the_factor_says_how_many_heartbeats_may_be_missed():
+    rig = Rig(max_messages=1, expires=30.0, idle_heartbeat=2.0, heartbeat_factor=3.0)
+
+    assert rig.consume.deadline == 6.0
+
+
+def test_no_pin_is_known_at_first():
+    assert Rig(group="g").consume.pin == ""
+
+
+def test_a_level_that_falls_exactly_to_the_threshold_asks_whoever_takes():
+    rig = Rig(max_messages=10, threshold_messages=5)
+    rig.pulls()
+    rig.data(5)
+    rig.consume.take_all(0.0)
+
+    assert [pull["batch"] for pull in rig.pulls()] == [5]
+
+
+def test_taking_everything_at_once_gives_back_messages_and_bytes_where_both_are_bounded():
+    rig = Rig(max_messages=4, within_bytes=1000)
+    rig.pulls()
+    rig.data(3, size=200)
+    rig.consume.take_all(0.0)
+
+    assert [(pull["batch"], pull["max_bytes"]) for pull in rig.pulls()] == [(3, 600)]
+
+
+def test_without_a_group_a_header_called_like_the_pin_is_charged():
+    rig = Rig(max_bytes=1000)
+    block = b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n"
+    rig.data(1, block=block)
+    message = rig.consume.take(0.0)
+
+    assert isinstance(message, JsMessage)
+    assert rig.consume.asked == 1000 - message.size
+
+
+def test_a_delay_of_the_lost_link_wakes_nobody_on_the_next():
+    rig = Rig(max_messages=1, expires=30.0)
+    rig.status(503)
+    assert rig.consume.deadline == 0.25
+    rig.down()
+    rig.up()
+
+    assert rig.consume.deadline == 30.0
+
+
+def test_a_new_link_is_no_gap():
+    rig = Rig(max_messages=10, watch_gaps=True)
+    rig.data(2)
+    rig.down()
+    rig.sequence += 5  # somebody else had these
+    rig.up()
+    rig.data(1)
+
+    assert PullNotice.GAP not in rig.notices()
+
+
+def test_on_a_new_link_a_part_of_the_budget_may_be_asked_for_again():
+    rig = Rig(max_bytes=1000)
+    rig.pulls()
+    rig.data(2, size=300)
+    rig.take()
+    rig.status(409, "Message Size Exceeds MaxBytes", pending(999_998, 400))
+    (part,) = rig.published()
+    rig.status(409, "Message Size Exceeds MaxBytes", pending(1_000_000, 700), token=part.reply)
+    assert rig.pulls() == []
+    rig.down()
+    rig.up()
+
+    assert [pull["max_bytes"] for pull in rig.pulls()] == [700]
+
+
+def test_bytes_that_a_silent_pull_did_not_bring_are_asked_for_again():
+    rig = Rig(max_bytes=1000, expires=30.0, idle_heartbeat=10.0)
+    rig.pulls()
+    for now in (10.0, 20.0, 30.0):
+        rig.at(now).heartbeat()
+    rig.tick(33.0)
+
+    assert [pull["max_bytes"] for pull in rig.pulls()] == [1000]
+    assert rig.consume.ledger.counts == {End.DEADLINE: 1}
+
+
+def test_a_refusal_is_told_with_its_error():
+    rig = Rig()
+    error = PermissionViolation("no", NEXT, "publish")
+    rig.consume.refused(NEXT, error, 0.0)
+
+    assert rig.port.notices == [(PullNotice.REFUSED, error)]
+
+
+@pytest.mark.parametrize("way", ["fence", "down", "unopened", "without a link"])
+def test_a_drain_ends_as_closed_by_the_user_on_every_way(way):
+    rig = Rig(opened=way != "unopened")
+    if way == "without a link":
+        rig.down()
+    rig.consume.told(Wish.DRAIN, 0.0)
+    if way == "fence":
+        rig.fence()
+    elif way == "down":
+        rig.down()
+
+    assert rig.consume.reason is End.CLOSED
+
+
+def test_a_drain_ends_the_open_pulls_at_once_and_waits_for_no_deadline():
+    rig = Rig(max_messages=10)
+    rig.status(503)
+    rig.consume.told(Wish.DRAIN, 0.0)
+    assert (rig.consume.pulls(0.0), rig.consume.deadline) == ((), None)
+    other = Rig(max_messages=10)
+    other.consume.told(Wish.DRAIN, 0.0)
+
+    assert (other.consume.pulls(0.0), other.consume.deadline) == ((), None)
+    assert other.consume.ledger.counts == {End.CLOSED: 1}
+
+
+def test_a_stop_waits_for_open_pulls_and_for_no_delay():
+    rig = Rig(max_messages=10, threshold_messages=8, expires=30.0)
+    first = rig.token
+    rig.data(2)
+    rig.take(2)
+    rig.status(503)
+    assert rig.consume.deadline == 0.25
+    rig.consume.told(Wish.STOP, 0.0)
+
+    assert list(rig.consume.ledger.open) == [first]
+    assert rig.consume.deadline == 30.0
+
+
+def test_the_last_message_that_is_wished_for_is_asked_for_alone():
+    rig = Rig(max_messages=2, stop_after=3)
+    assert [pull["batch"] for pull in rig.pulls()] == [2]
+    rig.data(2)
+    rig.take(2)
+
+    assert [pull["batch"] for pull in rig.pulls()] == [1]
