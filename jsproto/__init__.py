@@ -118,7 +118,7 @@ from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
 from jsproto.jetstream.direct import BatchOptions, DirectBatch
 from jsproto.jetstream.errors import (
     AlreadySettled,
@@ -282,6 +282,7 @@ __all__ = [
     "MessageSizeExceeded",
     "MessageTooLarge",
     "Messages",
+    "Meta",
     "Nak",
     "Next",
     "NoMatchingStream",

@@ -15,11 +15,11 @@ from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.stored import StoredMessage
-from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.stream import Placement, StreamConfig, StreamInfo
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
@@ -193,6 +193,11 @@ class SyncJetStream:
             timeout=timeout,
         )
         return self._nc.run(described)
+
+    @property
+    def meta(self) -> SyncMeta:
+        """All JetStream servers together, for whoever is of the system account."""
+        return SyncMeta(self._nc, self._pure.meta)
 
     def stream(
         self,
@@ -576,6 +581,138 @@ class SyncJetStream:
 
 
 @final
+class SyncMeta:
+    """The group of all JetStream servers. Its verbs are for the system account; others are not answered."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: SyncVerbs, pure: Meta) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Sync{self._pure!r}"
+
+    @property
+    def js(self) -> SyncJetStream:
+        """As in `jsproto.jetstream.context.Meta`."""
+        return SyncJetStream(self._nc, self._pure.js)
+
+    def step_down(
+        self,
+        *,
+        placement: Placement | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Let the leader step down.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+        """
+        described = self._pure.step_down(
+            placement=placement,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def remove_server(
+        self,
+        server: str = "",
+        *,
+        peer_id: str = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Take a server that is gone for good out of the cluster: everything on it is placed anew.
+
+        Args:
+            server: its name.
+            peer_id: its id among the peers instead, if the name is not known any more (2.10).
+            timeout: seconds.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            JetStreamError: no such server.
+        """
+        described = self._pure.remove_server(
+            server,
+            peer_id=peer_id,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def move_stream(
+        self,
+        account: str,
+        stream: str,
+        *,
+        server: str = "",
+        cluster: str = "",
+        tags: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> None:
+        """Move a stream away from a server (evacuate), or to another cluster or tags.
+
+        Args:
+            account: whose stream.
+            stream: its name.
+            server: the server that it shall leave; nothing said leaves the choice to the cluster.
+            cluster: the cluster that it shall move to.
+            tags: tags of the servers that it shall move to.
+            timeout: seconds.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            StreamNotFound: no such stream.
+        """
+        described = self._pure.move_stream(
+            account,
+            stream,
+            server=server,
+            cluster=cluster,
+            tags=tags,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def cancel_move(
+        self,
+        account: str,
+        stream: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Let a stream that is being moved stay where it was.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            JetStreamError: it is not being moved.
+        """
+        described = self._pure.cancel_move(
+            account,
+            stream,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def purge_account(
+        self,
+        account: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete all streams of an account, whether or not it still exists.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+        """
+        described = self._pure.purge_account(
+            account,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+
+@final
 class SyncStream:
     """A stream by its name."""
 
@@ -733,6 +870,54 @@ class SyncStream:
             **settings,
         )
         return SyncStream(self._nc, self._nc.run(described))
+
+    def step_down(
+        self,
+        *,
+        placement: Placement | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> str:
+        """Let its leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            StreamNotFound: it is gone.
+            RequestTimeout: no new leader in time.
+        """
+        described = self._pure.step_down(
+            placement=placement,
+            wait=wait,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def remove_peer(
+        self,
+        peer: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Take a server out of its group; another takes its place where there is one.
+
+        Args:
+            peer: the server's name.
+            timeout: seconds.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            JetStreamError: the peer is none of its group.
+        """
+        described = self._pure.remove_peer(
+            peer,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
 
     @property
     def messages(self) -> SyncStoredMessages:
@@ -1351,6 +1536,32 @@ class SyncConsumer:
         """
         described = self._pure.unpin(
             group,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def step_down(
+        self,
+        *,
+        placement: Placement | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+    ) -> str:
+        """Let its leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            ConsumerNotFound: it is gone.
+            RequestTimeout: no new leader in time.
+        """
+        described = self._pure.step_down(
+            placement=placement,
+            wait=wait,
             timeout=timeout,
         )
         return self._nc.run(described)

@@ -24,7 +24,7 @@ import attrs
 from jsproto.jetstream import context
 
 _HERE: Final = Path(__file__).parent
-_HANDLES: Final = (context.JetStream, context.Stream, context.StoredMessages, context.Consumer)
+_HANDLES: Final = (context.JetStream, context.Meta, context.Stream, context.StoredMessages, context.Consumer)
 _MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
 _WIDTH: Final = 110

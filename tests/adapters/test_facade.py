@@ -16,7 +16,7 @@ from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.context import Consumer, JetStream, NextMessage, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream
 from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.ordered import OrderedConsumer
@@ -45,7 +45,7 @@ def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_pa
 
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
-@pytest.mark.parametrize("pure", [JetStream, Stream, StoredMessages, Consumer])
+@pytest.mark.parametrize("pure", [JetStream, Meta, Stream, StoredMessages, Consumer])
 def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(colour, module, pure):
     friendly = getattr(module, colour.name + pure.__name__)
     names = [name for name in vars(pure) if not name.startswith("_") and name != "api"]
@@ -103,6 +103,13 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "ordered_consumer", ("S",), {"deliver_policy": "new"}, "stream", OrderedConsumer
     yield JetStream, "stream_by_subject", ("s.a",), {}, "run", Procedure
     yield JetStream, "stream_drift", (), config, "run", Procedure
+    yield Meta, "step_down", (), {}, "run", Procedure
+    yield Meta, "remove_server", ("n1",), {}, "run", Procedure
+    yield Meta, "move_stream", ("A", "S"), {"server": "n1"}, "run", Procedure
+    yield Meta, "cancel_move", ("A", "S"), {}, "run", Procedure
+    yield Meta, "purge_account", ("A",), {}, "run", Procedure
+    yield Stream, "step_down", (), {"wait": False}, "run", Procedure
+    yield Stream, "remove_peer", ("n1",), {}, "run", Procedure
     yield Stream, "info", (), {}, "run", Procedure
     yield Stream, "purge", (), {"keep": 1}, "run", Procedure
     yield Stream, "seal", (), {}, "run", Procedure
@@ -127,6 +134,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Consumer, "info", (), {}, "run", Procedure
     yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
     yield Consumer, "delete", (), {}, "run", Procedure
+    yield Consumer, "step_down", (), {}, "run", Procedure
     yield Consumer, "pause", (Timestamp(1),), {}, "run", Procedure
     yield Consumer, "resume", (), {}, "run", Procedure
     yield Consumer, "reset", (), {"seq": 5}, "run", Procedure
@@ -164,9 +172,13 @@ def test_a_method_puts_its_verb_around_the_description(is_async, call):
     module = _facade_async if is_async else _facade_sync
     js = module.AsyncJetStream(verbs, JetStream()) if is_async else module.SyncJetStream(verbs, JetStream())
     stream = js.stream("S")
-    on = {JetStream: js, Stream: stream, StoredMessages: stream.messages, Consumer: stream.consumer("C")}[
-        pure
-    ]
+    on = {
+        JetStream: js,
+        Meta: js.meta,
+        Stream: stream,
+        StoredMessages: stream.messages,
+        Consumer: stream.consumer("C"),
+    }[pure]
 
     result = getattr(on, name)(*args, **kwargs)
     if inspect.iscoroutine(result):
@@ -184,7 +196,7 @@ def test_all_methods_are_called_above():
     called = {(each[0], each[1]) for each in calls()}
     there = {
         (pure, name)
-        for pure in (JetStream, Stream, StoredMessages, Consumer)
+        for pure in (JetStream, Meta, Stream, StoredMessages, Consumer)
         for name, member in vars(pure).items()
         if inspect.isfunction(member) and not name.startswith("_")
     }

@@ -11,6 +11,7 @@ from typing import Final, Self, final
 from attrs import field, frozen
 
 from jsproto.errors import InvalidSubject, shorten
+from jsproto.jetstream.api.patterns import literal
 from jsproto.wire.subjects import (
     consumer_name,
     publish_subject,
@@ -162,8 +163,35 @@ class ApiSubjects:
         """CONSUMER.LEADER.STEPDOWN."""
         return self._of_consumer("CONSUMER.LEADER.STEPDOWN", stream, consumer)
 
+    def meta_leader_stepdown(self) -> str:
+        """META.LEADER.STEPDOWN, for the system account."""
+        return f"{self.prefix}.META.LEADER.STEPDOWN"
+
+    def server_remove(self) -> str:
+        """SERVER.REMOVE, for the system account."""
+        return f"{self.prefix}.SERVER.REMOVE"
+
+    def account_purge(self, account: str) -> str:
+        """ACCOUNT.PURGE, for the system account."""
+        return f"{self.prefix}.ACCOUNT.PURGE.{_account(account)}"
+
+    def account_stream_move(self, account: str, stream: str) -> str:
+        """ACCOUNT.STREAM.MOVE, for the system account."""
+        return f"{self.prefix}.ACCOUNT.STREAM.MOVE.{_account(account)}.{stream_name(stream)}"
+
+    def account_stream_cancel_move(self, account: str, stream: str) -> str:
+        """ACCOUNT.STREAM.CANCEL_MOVE, for the system account."""
+        return f"{self.prefix}.ACCOUNT.STREAM.CANCEL_MOVE.{_account(account)}.{stream_name(stream)}"
+
     def _of_stream(self, verb: str, stream: str) -> str:
         return f"{self.prefix}.{verb}.{stream_name(stream)}"
 
     def _of_consumer(self, verb: str, stream: str, consumer: str) -> str:
         return f"{self._of_stream(verb, stream)}.{consumer_name(consumer)}"
+
+
+def _account(account: str) -> str:
+    """The name of an account as one token."""
+    if not isinstance(account, str) or "." in account or not literal(account):
+        raise InvalidSubject(f"expected an account of one token, seen {shorten(account)}")
+    return publish_subject(account)

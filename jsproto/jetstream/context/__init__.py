@@ -20,6 +20,7 @@ from __future__ import annotations
 from jsproto.jetstream.context.consumer import Consumer, NextMessage
 from jsproto.jetstream.context.jetstream import JetStream
 from jsproto.jetstream.context.messages import StoredMessages
+from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
 
-__all__ = ["Consumer", "JetStream", "NextMessage", "StoredMessages", "Stream"]
+__all__ = ["Consumer", "JetStream", "Meta", "NextMessage", "StoredMessages", "Stream"]

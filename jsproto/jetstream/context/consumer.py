@@ -14,8 +14,9 @@ from jsproto.core.subscription import Overflow
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
-from jsproto.jetstream.api import procedures, upkeep
+from jsproto.jetstream.api import operations, procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.stream import Placement
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
@@ -156,6 +157,29 @@ class Consumer:
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
             lambda: upkeep.unpin_consumer(js.api, self.stream.name, self.name, group, timeout=seconds)
+        )
+
+    def step_down(
+        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+    ) -> Procedure[str]:
+        """Let its leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            ConsumerNotFound: it is gone.
+            RequestTimeout: no new leader in time.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: operations.step_down_consumer(
+                js.api, self.stream.name, self.name, placement=placement, wait=wait, timeout=seconds
+            )
         )
 
     def _paused(self, until: Timestamp | None, timeout: float | None) -> Procedure[Pause]:

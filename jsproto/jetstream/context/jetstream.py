@@ -23,6 +23,7 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context.consumer import Consumer
+from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
 from jsproto.jetstream.message import JsMessage, confirmed
 from jsproto.jetstream.ordered import OrderedConsumer
@@ -200,6 +201,11 @@ class JetStream:
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.account_info(self.api, timeout=seconds))
+
+    @property
+    def meta(self) -> Meta:
+        """All JetStream servers together, for whoever is of the system account."""
+        return Meta(js=self)
 
     # ------------------------------------------------------------------ streams
 

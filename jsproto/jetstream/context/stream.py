@@ -9,12 +9,12 @@ from attrs import evolve, field, frozen
 
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api import procedures, upkeep
+from jsproto.jetstream.api import operations, procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
 from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.api.stream import Placement, StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.messages import StoredMessages
@@ -156,6 +156,44 @@ class Stream:
             return evolve(self, name=info.config.name, cached=info)
 
         return Procedure(steps)
+
+    def step_down(
+        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+    ) -> Procedure[str]:
+        """Let its leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            StreamNotFound: it is gone.
+            RequestTimeout: no new leader in time.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(
+            lambda: operations.step_down_stream(
+                js.api, self.name, placement=placement, wait=wait, timeout=seconds
+            )
+        )
+
+    def remove_peer(self, peer: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Take a server out of its group; another takes its place where there is one.
+
+        Args:
+            peer: the server's name.
+            timeout: seconds.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            JetStreamError: the peer is none of its group.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(lambda: operations.remove_peer(js.api, self.name, peer, timeout=seconds))
 
     @property
     def messages(self) -> StoredMessages:

@@ -1,0 +1,108 @@
+"""All JetStream servers together, for whoever is of the system account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, final
+
+from attrs import frozen
+
+from jsproto.core.procedure import Procedure
+from jsproto.jetstream.api import operations
+from jsproto.jetstream.api.stream import Placement
+from jsproto.jetstream.settings import seconds_of
+
+if TYPE_CHECKING:
+    from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
+
+
+@final
+@frozen(kw_only=True)
+class Meta:
+    """The group of all JetStream servers. Its verbs are for the system account; others are not answered.
+
+    Attributes:
+        js: where it is.
+    """
+
+    js: JetStream
+
+    def step_down(
+        self, *, placement: Placement | None = None, timeout: float | None = None
+    ) -> Procedure[None]:
+        """Let the leader step down.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(lambda: operations.step_down_meta(self.js.api, placement=placement, timeout=seconds))
+
+    def remove_server(
+        self, server: str = "", *, peer_id: str = "", timeout: float | None = None
+    ) -> Procedure[None]:
+        """Take a server that is gone for good out of the cluster: everything on it is placed anew.
+
+        Args:
+            server: its name.
+            peer_id: its id among the peers instead, if the name is not known any more (2.10).
+            timeout: seconds.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            JetStreamError: no such server.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(
+            lambda: operations.remove_server(self.js.api, server, peer_id=peer_id, timeout=seconds)
+        )
+
+    def move_stream(
+        self,
+        account: str,
+        stream: str,
+        *,
+        server: str = "",
+        cluster: str = "",
+        tags: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> Procedure[None]:
+        """Move a stream away from a server (evacuate), or to another cluster or tags.
+
+        Args:
+            account: whose stream.
+            stream: its name.
+            server: the server that it shall leave; nothing said leaves the choice to the cluster.
+            cluster: the cluster that it shall move to.
+            tags: tags of the servers that it shall move to.
+            timeout: seconds.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            StreamNotFound: no such stream.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(
+            lambda: operations.move_stream(
+                self.js.api, account, stream, server=server, cluster=cluster, tags=tags, timeout=seconds
+            )
+        )
+
+    def cancel_move(self, account: str, stream: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Let a stream that is being moved stay where it was.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+            JetStreamError: it is not being moved.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(lambda: operations.cancel_move(self.js.api, account, stream, timeout=seconds))
+
+    def purge_account(self, account: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Delete all streams of an account, whether or not it still exists.
+
+        Raises:
+            RequestTimeout: not the system account, or no cluster.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(lambda: operations.purge_account(self.js.api, account, timeout=seconds))
