@@ -295,19 +295,15 @@ class Connection:
         else:
             self._now = now
         try:
-            item = conversation.take(now)
+            return conversation.take(now)
         finally:
             port = conversation.port
             if port.commands or port.notices or conversation.ended:
                 self._stir(cast("Conversation[object]", conversation), now)
-        return item
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
         """Everything at hand in one list, else as `take`."""
-        if now < self._now:
-            now = self._now
-        else:
-            self._now = now
+        now = self._at(now)
         try:
             items = conversation.take_all(now)
         finally:

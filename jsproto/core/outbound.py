@@ -7,11 +7,12 @@ unsent and goes out on the next link, behind the restored subscriptions, in orde
 gone, whatever became of it.
 
 Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept in a set, because
-they are the rare ones.
+they are the rare ones. Bytes are counted when somebody asks how many they are: an ack is too common to be counted alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
@@ -21,37 +22,36 @@ class Outbound(Stateful):
     """The outgoing bytes of one connection.
 
     Attributes:
-        size: bytes that wait for `take`.
+        append: add a publish or an ack of the user.
         kept: publishes that wait for a link; ``kept_size`` are their bytes.
     """
 
-    __slots__ = ("_bound", "_pieces", "kept", "kept_size", "size")
+    __slots__ = ("_bound", "_counted", "_pieces", "_size", "append", "kept", "kept_size")
 
-    STATE: ClassVar[Codecs] = {
-        "_bound": PLAIN,
-        "_pieces": PLAIN,
-        "kept": PLAIN,
-        "kept_size": PLAIN,
-        "size": PLAIN,
-    }
+    STATE: ClassVar[Codecs] = {"_bound": PLAIN, "_pieces": PLAIN, "kept": PLAIN, "kept_size": PLAIN}
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._bound: set[int] = set()
-        self.size = 0
+        self._size = 0
+        self._counted = 0
+        self.append: Callable[[bytes], None] = self._pieces.append
         self.kept: list[bytes] = []
         self.kept_size = 0
 
-    def append(self, data: bytes) -> None:
-        """Add a publish or an ack of the user."""
-        self._pieces.append(data)
-        self.size += len(data)
+    @property
+    def size(self) -> int:
+        """Bytes that wait for `take`."""
+        pieces = self._pieces
+        if self._counted < len(pieces):
+            self._size += sum(map(len, pieces[self._counted :]))
+            self._counted = len(pieces)
+        return self._size
 
     def append_bound(self, data: bytes) -> None:
         """Add what belongs to the present link only."""
         self._bound.add(len(self._pieces))
         self._pieces.append(data)
-        self.size += len(data)
 
     def keep(self, data: bytes) -> None:
         """Add a publish or an ack while there is no link."""
@@ -63,9 +63,7 @@ class Outbound(Stateful):
         if not self._pieces:
             return b""
         data = b"".join(self._pieces)
-        self._pieces.clear()
-        self._bound.clear()
-        self.size = 0
+        self._emptied()
         return data
 
     def lost(self) -> None:
@@ -73,9 +71,7 @@ class Outbound(Stateful):
         saved = [data for at, data in enumerate(self._pieces) if at not in self._bound]
         self.kept[:0] = saved
         self.kept_size += sum(map(len, saved))
-        self._pieces.clear()
-        self._bound.clear()
-        self.size = 0
+        self._emptied()
 
     def resume(self, max_payload: int = 0) -> int:
         """A link is up and the subscriptions are restored: what was kept follows.
@@ -84,13 +80,22 @@ class Outbound(Stateful):
         that stands behind it. Answers how many bytes those are.
         """
         fit = [data for data in self.kept if not max_payload or announced(data) <= max_payload]
-        size = sum(map(len, fit))
-        left_out = self.kept_size - size
+        left_out = self.kept_size - sum(map(len, fit))
         self._pieces.extend(fit)
-        self.size += size
         self.kept.clear()
         self.kept_size = 0
         return left_out
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        self._size = self._counted = 0
+        self.append = self._pieces.append
+
+    def _emptied(self) -> None:
+        self._pieces.clear()
+        self._bound.clear()
+        self._size = self._counted = 0
 
 
 def announced(frame: bytes) -> int:

@@ -108,10 +108,14 @@ class JsMessage(Message):
         """
         reply = self.frame[2]
         state = self.state
-        if (state is not OPEN and state is not CUMULATIVE) or not reply:
+        if not reply or (state is not OPEN and state is not CUMULATIVE):
             _once(self)
             return False
-        write(f"PUB {reply} 4\r\n+ACK\r\n".encode("utf-8", "surrogateescape"))
+        try:
+            frame = f"PUB {reply} 4\r\n+ACK\r\n".encode()
+        except UnicodeEncodeError:  # a name that is no UTF-8 goes back as it came
+            frame = b"PUB %b 4\r\n+ACK\r\n" % reply.encode("utf-8", "surrogateescape")
+        write(frame)
         self.state = SETTLED
         if state is CUMULATIVE:
             _cover(self)

@@ -116,10 +116,11 @@ class Parser:
             block = None
             if count == 5:
                 op, subject, sid, reply, text = words
-                if op == "HMSG":
-                    reply, block = "", reply
-                elif op != "MSG":
-                    subject = ""
+                if op != "MSG":
+                    if op == "HMSG":
+                        reply, block = "", reply
+                    else:
+                        subject = ""
             elif count == 6:
                 op, subject, sid, reply, block, text = words
                 if op != "HMSG":
@@ -133,8 +134,19 @@ class Parser:
                 pos = self._line(data[pos:start], data, start, frames)
                 continue
             if subject and not (tabs and "\t" in line) and (sid in _SMALL or self._is_sid(sid)):
-                total = _SMALL_CR[text] if text in _SMALL_CR else _number_cr(text)
-                header = 0 if block is None else _SMALL[block] if block in _SMALL else _number(block)
+                try:
+                    total = _SMALL_CR[text]
+                except KeyError:
+                    total = _number_cr(text)
+                if block is None:
+                    stop = start + total
+                    if data[stop : stop + 2] == b"\r\n" and 0 <= total <= max_payload:
+                        append((sid, subject, reply, None, data[start:stop]))
+                        pos = stop + 2
+                        continue
+                    header = 0
+                else:
+                    header = _SMALL[block] if block in _SMALL else _number(block)
                 if 0 <= header <= total <= max_payload and header <= max_header:
                     stop = start + total
                     if data[stop : stop + 2] != b"\r\n":
@@ -143,11 +155,8 @@ class Parser:
                         )
                         pos = self._payload(body, data, start, frames)
                         continue
-                    if block is None:
-                        append((sid, subject, reply, None, data[start:stop]))
-                    else:
-                        middle = start + header
-                        append((sid, subject, reply, data[start:middle], data[middle:stop]))
+                    middle = start + header
+                    append((sid, subject, reply, data[start:middle], data[middle:stop]))
                     pos = stop + 2
                     continue
             pos = self._line(data[pos:start], data, start, frames)

@@ -1160,6 +1160,29 @@ def test_time_does_not_run_backwards(wire):
     assert b"PING\r\n" == w.out()
 
 
+class Timed(Conversation[float]):
+    """Hands out the moment that it is told, and keeps the one at which it was given something."""
+
+    __slots__ = ("said",)
+
+    def offered(self, item, now):
+        self.said = now
+        return True
+
+    def take(self, now):
+        return now
+
+
+def test_time_does_not_run_backwards_for_who_takes_or_puts(wire):
+    w = wire().up()
+    timed = w.connection.open(Timed(), 5.0)
+
+    assert w.connection.take(timed, 3.0) == 5.0
+    assert w.connection.take(timed, 6.0) == 6.0
+    assert w.connection.put(timed, None, 4.0)
+    assert timed.said == 6.0
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=20), st.floats(-1e6, 1e6))
 def test_any_bytes_at_any_time_raise_nothing_and_are_repeatable(chunks, start):
