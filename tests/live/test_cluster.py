@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Disconnected
+from jsproto.core.events import Disconnected, LameDuck, Notice
 from jsproto.jetstream.pull import PullNotice
 from tests.live.conftest import NOT_YET
 
@@ -95,4 +95,35 @@ def test_the_server_of_the_leader_is_killed(cluster, replicated, joined, books, 
         kept.until(PullNotice.RESUMED, seconds=BOUND)  # all may have come on the other line
         calm(cluster.taps.values(), began)
 
+    kept.check()
+
+
+def test_the_server_of_the_leader_is_a_lame_duck(cluster, replicated, joined, books, until, calm):
+    orders = replicated()
+    led = until(lambda: leader(orders), orders.nc, seconds=BOUND)
+    others = [name for name in cluster.nodes if name != led]
+    near = orders.through(joined(led, *others))
+    kept = books(near)
+    with near.consumer.consume(10, expires=5.0, idle_heartbeat=0.5) as messages:
+        kept.take(messages, 20)
+        kept.settle(messages)
+        began = monotonic()
+        cluster.nodes[led].lame_duck()
+        try:
+            kept.until(LameDuck, seconds=BOUND)
+            near.publish(10, seconds=BOUND)
+            kept.settle(messages, seconds=BOUND)
+            until(lambda: leader(near) not in {"", led}, near.nc, seconds=BOUND)
+        finally:
+            cluster.nodes[led].kill()  # else it would stay a lame duck for half a minute
+        near.publish(5, seconds=BOUND)
+        kept.settle(messages, seconds=BOUND)
+        calm(cluster.taps.values(), began)
+
+    assert {each.kind for each in kept.heard if isinstance(each, Notice)} <= {
+        PullNotice.LEADERSHIP_CHANGED,
+        PullNotice.HEARTBEAT_MISSED,
+        PullNotice.RESUMED,
+        PullNotice.NO_RESPONDERS,
+    }
     kept.check()
