@@ -65,4 +65,5 @@ def test_the_pages_that_teach_have_snippets():
         "ordered-consumers.md",
         "pull-consumers.md",
         "push-subscriptions.md",
+        "streams-and-consumers.md",
     } <= {page.name for page in WITH_SNIPPETS}
