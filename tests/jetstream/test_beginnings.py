@@ -6,9 +6,13 @@ from collections import deque
 
 import pytest
 
+from jsproto.core.feed import Backlog
+from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.flow import FlowControl, Met
 from jsproto.jetstream.ordered import Form
+from jsproto.jetstream.ordered_pulls import Pulls
+from jsproto.jetstream.ordered_pushes import Pushes
 
 FLOW = {"_doubted": False, "_sure": False, "answered": "", "answers": 0, "behind": 0, "marks": deque()}
 SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}
@@ -145,3 +149,12 @@ def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_noth
     flow.answer(flow.passed().subject)
 
     assert exact(flow.snapshot()) == exact({**FLOW, "answers": 3, "answered": "b"})
+
+
+@pytest.mark.parametrize("intake", [Pushes, Pulls])
+def test_an_intake_watches_the_heartbeats_it_was_promised_unless_the_server_keeps_the_pace(intake):
+    options = ConsumeOptions(idle_heartbeat=2.0, heartbeat_factor=4.0)
+    watched, paced = intake(Backlog(), options).liveness, intake(Backlog(), options, paced=True).liveness
+
+    assert (watched.heartbeat, watched.period) == (2.0, 8.0)
+    assert (paced.heartbeat, paced.period) == (0.0, 0.0)
