@@ -1426,3 +1426,96 @@ def test_the_last_message_that_is_wished_for_is_asked_for_alone():
     rig.take(2)
 
     assert [pull["batch"] for pull in rig.pulls()] == [1]
+
+
+def test_bytes_of_an_inbox_that_was_given_up_leave_less_to_ask_for():
+    rig = Rig(max_bytes=1000)
+    old = rig.port.sid
+    rig.status(409, "Leadership Change")
+    rig.data(1, size=400, sid=old)
+    rig.said()
+    rig.tick(rig.consume.deadline)
+
+    assert [pull["max_bytes"] for pull in rig.pulls()] == [600]
+
+
+def test_after_a_message_the_first_delay_is_short_again():
+    rig = Rig(max_messages=2)
+    for delay in (0.25, 0.5):
+        rig.status(503)
+        assert rig.consume.deadline == rig.now + delay
+        rig.tick(rig.consume.deadline)
+    rig.data(1)
+    rig.status(503)
+
+    assert rig.consume.deadline == rig.now + 0.25
+
+
+def test_nobody_there_is_said_again_after_a_message():
+    rig = Rig(max_messages=2)
+    rig.status(503)
+    assert rig.notices() == [PullNotice.NO_RESPONDERS]
+    rig.tick(rig.consume.deadline)
+    rig.data(1)
+    rig.status(503)
+
+    assert rig.notices() == [PullNotice.NO_RESPONDERS]
+
+
+def test_a_byte_budget_that_is_used_up_exactly_ends_its_pull_without_a_word():
+    rig = Rig(max_bytes=1000)
+    rig.data(2, size=500)
+
+    assert rig.consume.pulls(0.0) == ()
+    assert rig.consume.ledger.counts == {End.BYTES_SPENT: 1}
+
+
+def test_a_full_batch_gives_back_the_bytes_that_it_left_over_though_another_pull_is_open():
+    rig = Rig(max_messages=4, within_bytes=1000, threshold_bytes=900)
+    rig.data(1, size=200)
+    rig.take()
+    assert [(pull["batch"], pull["max_bytes"]) for pull in rig.pulls()] == [(4, 1000), (1, 200)]
+    rig.data(3, size=100)
+
+    assert rig.consume.asked == 200
+
+
+def test_what_a_full_batch_left_over_is_asked_for_as_it_comes():
+    rig = Rig(max_messages=4, within_bytes=1000)
+    rig.data(3, size=60)
+    rig.take(2)
+    assert len(rig.pulls()) == 1
+    rig.data(1, size=60)
+
+    assert [(pull["batch"], pull["max_bytes"]) for pull in rig.pulls()] == [(2, 880)]
+
+
+def test_a_pin_is_told_once_and_kept_over_messages_that_name_none():
+    rig = Rig(max_messages=10, group="g")
+    rig.data(1)
+    assert (rig.consume.pin, rig.notices()) == ("", [])
+    for block in (b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n", b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n", None):
+        rig.data(1, block=block)
+
+    assert (rig.consume.pin, rig.notices()) == ("abc", [PullNotice.PINNED])
+
+
+def test_a_word_on_an_inbox_that_was_given_up_is_no_sign_of_life():
+    rig = Rig(max_messages=10, expires=30.0, idle_heartbeat=1.0)
+    old, token = rig.port.sid, rig.token
+    rig.tick(2.0)
+    rig.notices()
+    rig.at(3.0).status(100, "Idle Heartbeat", sid=old, token=token)
+
+    assert (rig.notices(), rig.consume.strays) == ([], 1)
+    assert rig.consume.deadline == 4.0
+
+
+def test_a_status_below_400_that_nobody_knows_is_told_with_what_it_says():
+    rig = Rig()
+    rig.status(299, "News")
+    ((kind, detail),) = rig.port.notices
+
+    assert kind is PullNotice.UNKNOWN_STATUS
+    assert isinstance(detail, errors.UnknownStatus)
+    assert "299 'News'" in str(detail)

@@ -972,3 +972,22 @@ def test_what_does_not_fit_behind_a_message_is_a_good_end_though_the_numbers_say
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 1000))], 0.0)
 
     assert (fetch.reason, fetch.cause) == (End.BYTES_SPENT, None)
+
+
+def test_a_pull_that_waits_for_ever_has_no_moment_at_which_it_is_over():
+    assert started(max_messages=1, expires=inf).pulls(7.0)[0].left is None
+    bounded = started(max_messages=1, expires=5.0)
+    assert bounded.pulls(1.0)[0].left == bounded.options.wait - 1.0
+
+
+def test_one_message_is_asked_for_where_it_is_said_and_made_as_the_user_wishes():
+    class Mine(JsMessage):
+        pass
+
+    one: Next[Mine] = Next(NEXT, message=Mine)
+    one.port = Port()
+    one.opened(0.0)
+    assert [pull["batch"] for pull in pulls(one)] == [1]
+    one.delivered(data(one, 1), 0.0)
+
+    assert type(one.take(0.0)) is Mine
