@@ -37,12 +37,14 @@ from jsproto.errors import (
     ServerError,
     StaleConnection,
     StatusError,
+    TlsFailed,
     TlsUnavailable,
 )
 from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, InvalidAckSubject, Nak, Next, Term
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
+from jsproto.jetstream.api.advisories import Event, MessageFate, read_event
 from jsproto.jetstream.api.checks import Finding, check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
 from jsproto.jetstream.api.codes import ErrorCode
@@ -239,6 +241,7 @@ __all__ = [
     "DuplicateSubscription",
     "End",
     "ErrorCode",
+    "Event",
     "ExpectationFailed",
     "ExternalStream",
     "Fetch",
@@ -278,6 +281,7 @@ __all__ = [
     "LocalProtocolError",
     "LostStreamData",
     "Message",
+    "MessageFate",
     "MessageNotFound",
     "MessageSizeExceeded",
     "MessageTooLarge",
@@ -370,6 +374,7 @@ __all__ = [
     "Term",
     "Timestamp",
     "Tls",
+    "TlsFailed",
     "TlsUnavailable",
     "TooManyResults",
     "Unavailable",
@@ -386,6 +391,7 @@ __all__ = [
     "check_stream_update",
     "confirmed",
     "events",
+    "read_event",
     "request",
     "required_level",
     "settlement",

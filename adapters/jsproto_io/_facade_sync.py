@@ -10,6 +10,7 @@ from jsproto.core.subscription import Overflow
 from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.listed import Listed
@@ -175,6 +176,32 @@ class SyncJetStream:
         described = self._pure.confirm(
             message,
             verb,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def dead_letter(
+        self,
+        event: MessageFate,
+        subject: str,
+        *,
+        timeout: float | None = None,
+    ) -> PubAck:
+        """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
+
+        Args:
+            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            subject: where dead letters are stored.
+            timeout: seconds for each of the two questions.
+
+        Raises:
+            MessageNotFound: it is not in its stream any more.
+            NoResponders: no stream stores ``subject``.
+            InvalidConfig: the message came from there, so it would go round and round.
+        """
+        described = self._pure.dead_letter(
+            event,
+            subject,
             timeout=timeout,
         )
         return self._nc.run(described)

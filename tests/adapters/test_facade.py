@@ -12,6 +12,7 @@ import pytest
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure
 from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
@@ -89,6 +90,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     config = {"name": "S"}
     yield JetStream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
     yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
+    yield JetStream, "dead_letter", (MessageFate(stream="S", stream_seq=1), "dead"), {}, "run", Procedure
     yield JetStream, "confirm", ("message",), {}, "run", Procedure
     yield JetStream, "account_info", (), {}, "run", Procedure
     yield JetStream, "create_stream", (StreamConfig(name="S"),), {}, "run", Procedure

@@ -14,7 +14,9 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.dead_letters import dead_letter
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
@@ -190,6 +192,24 @@ class JetStream:
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: confirmed(message, verb, timeout=seconds))
+
+    def dead_letter(
+        self, event: MessageFate, subject: str, *, timeout: float | None = None
+    ) -> Procedure[PubAck]:
+        """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
+
+        Args:
+            event: a `MessageFate` that `read_event` read, of ``MAX_DELIVERIES`` or ``MSG_TERMINATED``.
+            subject: where dead letters are stored.
+            timeout: seconds for each of the two questions.
+
+        Raises:
+            MessageNotFound: it is not in its stream any more.
+            NoResponders: no stream stores ``subject``.
+            InvalidConfig: the message came from there, so it would go round and round.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: dead_letter(self.api, event, subject, timeout=seconds))
 
     # ------------------------------------------------------------------ the account
 
