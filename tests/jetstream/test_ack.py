@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig, InvalidResponse, RemoteProtocolError
+from jsproto.jetstream import ack
 from jsproto.jetstream.ack import (
     ACK,
     IN_PROGRESS,
@@ -275,3 +276,44 @@ def test_a_reason_is_left_out_for_a_server_that_would_not_understand_it(version)
 @pytest.mark.parametrize("version", ["2.10.0", "2.10.26", "2.15.0-dev", "3.0.0", "", "unknown", "2"])
 def test_a_reason_is_said_to_any_other_server(version):
     assert Term("bad").known_to(version).payload() == b"+TERM bad"
+
+
+# ------------------------------------------------------------------ names and words
+
+
+def test_the_names_for_the_hot_path_are_the_states_themselves():
+    assert [ack.OPEN, ack.CUMULATIVE, ack.ASKED, ack.SETTLED, ack.MUTE] == list(AckState)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (
+            lambda: Nak(delay="soon"),
+            "expected seconds or a timedelta as the delay of a nak, seen str 'soon'",
+        ),
+        (
+            lambda: Nak(delay=-1.5),
+            f"expected the delay of a nak between 0 and {2**63 - 1} ns, seen -1.5",
+        ),
+        (
+            lambda: Next(expires=-2),
+            f"expected the expiry of a pull between 0 and {2**63 - 1} ns, seen -2",
+        ),
+        (lambda: Term(7), "expected text as the reason of a term, seen int"),
+        (lambda: Term("\udc80"), "expected a reason that UTF-8 can carry, seen '\\udc80'"),
+        (lambda: Next(batch=0), "expected a whole number of at least 1 as batch, seen 0"),
+        (lambda: Next(max_bytes=-1), "expected a whole number of at least 0 as max_bytes, seen -1"),
+    ],
+)
+def test_what_can_not_be_said_is_refused_with_what_was_expected_and_seen(made, text):
+    with pytest.raises(InvalidConfig) as caught:
+        made()
+
+    assert str(caught.value) == text
+
+
+def test_verbs_are_made_by_the_names_of_what_they_say():
+    assert Nak(delay=0.5).payload() == b'-NAK {"delay":500000000}'
+    assert Next(expires=1).payload() == b'+NXT {"batch":1,"expires":1000000000}'
+    assert Next().no_wait is False
