@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation import Wish
+from jsproto.core.conversation import Port, Wish
+from jsproto.core.feed import Backlog
 from jsproto.errors import InvalidConfig
+from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice, OrderedState
 from jsproto.jetstream.ordered_intake import Intake
+from jsproto.jetstream.ordered_pushes import Pushes
 from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.status import End
 from jsproto.jetstream.view import View
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping
@@ -379,3 +383,68 @@ def test_an_intake_without_a_form_is_none():
     intake.ticked(0.0)
     assert intake.ended((), None, b"", 0.0)
     assert (intake.behind, intake.deadline) == (0, None)
+
+
+# ------------------------------------------------------------------------------------------------ the intake alone
+
+
+def alone() -> tuple[Pushes, Port]:
+    intake, port = Pushes(Backlog(), ConsumeOptions(idle_heartbeat=5.0)), Port()
+    port.subscribe("_INBOX.P.1.1.1")
+    intake.prepare(port)
+    intake.begin("", 1.0)
+    port.commands.clear()
+    return intake, port
+
+
+def frame(number: int):
+    return ("2", "s.a", f"$JS.ACK.S.C.1.{number}.{number}.1795811553265218855.0", None, b"x")
+
+
+def test_each_take_looks_for_questions_only_while_one_waits():
+    intake, port = alone()
+    levels = [intake.lead.low]
+    intake.keep([frame(1)])
+    intake.question(FC + "a", port, 1.0)
+    levels.append(intake.lead.low)
+    intake.backlog.clear()
+    intake.ask(port, 1.0)
+    levels.append(intake.lead.low)
+
+    assert levels[0] == levels[2] < -(2**40)
+    assert levels[1] > 2**40
+    assert [command.subject for command in port.commands] == [FC + "a"]
+
+
+def test_of_an_incarnation_that_is_void_the_messages_stay_and_nothing_else():
+    intake, port = alone()
+    intake.question(FC + "a", port, 1.0)
+    intake.question(FC + "a", port, 1.0)  # a doubt, and a fence
+    intake.keep([frame(1)])
+    intake.question(FC + "b", port, 1.0)
+    intake.keep([frame(2), frame(3)])
+    assert (intake.behind, intake.liveness.deadline) == (2, 11.0)
+    intake.void(End.RESET)
+
+    assert (intake.subject, intake.deliver, intake.behind, intake.liveness.deadline) == ("", "", 0, None)
+    assert [each[2].split(".")[5] for each in intake.backlog.frames()] == ["1", "2", "3"]
+    assert intake.lead.low < 0
+    snapshot = intake.snapshot()
+    assert (snapshot["_doubt"], snapshot["flow"]["answered"], list(snapshot["flow"]["marks"])) == (0, "", [])
+
+
+def test_a_heartbeat_says_whether_the_server_waits_for_messages_or_for_us():
+    intake, port = alone()
+
+    assert intake.heartbeat(b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", port, 1.0) is True
+    assert port.commands == []
+    stalled = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Consumer-Stalled: $JS.FC.S.C.a\r\n\r\n"
+    assert intake.heartbeat(stalled, port, 1.0) is False
+    assert [command.subject for command in port.commands] == [FC + "a"]
+
+
+def test_a_question_without_a_place_to_answer_is_none():
+    intake, port = alone()
+    intake.question("", port, 1.0)
+
+    assert (port.commands, len(intake.flow.marks)) == ([], 0)
