@@ -1396,3 +1396,23 @@ def test_clearing_gives_what_was_at_hand_and_the_same_feed_reads_from_another_co
 
     assert [int(frame[2].split(".")[6]) for frame in left] == [1, 2]
     assert (sub.strays, taken(sub), sub.deadline, kinds(sub)) == (1, [1], 8.0, [])
+
+
+def test_what_is_cleared_gives_its_messages_and_knows_nothing_of_the_consumer_any_more():
+    sub = bound(PushOptions(auto_ack=True), flow_control=True, idle_heartbeat=1_000_000_000)
+    sub.delivered([flow(sub), *data(sub, 1, 2, 3)], 1.0)
+    taken(sub)
+    sub.delivered([*data(sub, 4), flow(sub, "$JS.FC.S.C.b"), *data(sub, 5)], 1.0)
+    first = sub.take(1.0)
+    sub.port.up = False
+    sub.came_back(1.0)
+    sub.delivered([*data(sub, 6)], 1.0)
+    assert number(first) == 4
+    assert sub.snapshot()["owed"] != []
+    assert sub.liveness.deadline is not None
+    left = sub.clear()
+
+    assert [each[2].split(".")[6] for each in left] == ["5", "6"]
+    assert (sub.at_hand(), sub.readable, sub.liveness.deadline) == ([], 0, None)
+    snapshot = sub.snapshot()
+    assert (snapshot["held"], snapshot["owed"], snapshot["flow"]["answered"]) == ([], [], "")
