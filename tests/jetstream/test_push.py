@@ -1416,3 +1416,11 @@ def test_what_is_cleared_gives_its_messages_and_knows_nothing_of_the_consumer_an
     assert (sub.at_hand(), sub.readable, sub.liveness.deadline) == ([], 0, None)
     snapshot = sub.snapshot()
     assert (snapshot["held"], snapshot["owed"], snapshot["flow"]["answered"]) == ([], [], "")
+
+
+def test_each_message_knows_the_feed_that_it_came_through():
+    sub = bound()
+    sub.delivered(data(sub, 1, 2, 3), 1.0)
+    one, rest = sub.take(1.0), sub.take_all(1.0)
+
+    assert [each.feed for each in (one, *rest)] == [sub] * 3
