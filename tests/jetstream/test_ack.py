@@ -317,3 +317,43 @@ def test_verbs_are_made_by_the_names_of_what_they_say():
     assert Nak(delay=0.5).payload() == b'-NAK {"delay":500000000}'
     assert Next(expires=1).payload() == b'+NXT {"batch":1,"expires":1000000000}'
     assert Next().no_wait is False
+
+
+def test_digits_are_counted_before_they_are_read():
+    reply = f"$JS.ACK.S.C.{'1' * 97}.1.1.1.1"
+
+    with pytest.raises(InvalidAckSubject, match="expected five decimal numbers"):
+        AckSubject.parse(reply)
+    with pytest.raises(InvalidAckSubject, match="expected numbers of at most 64 bits"):
+        AckSubject.parse(f"$JS.ACK.S.C.{'1' * 96}.1.1.1.1")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("$JS.ACK.S.C.1", "9 or at least 11 tokens, not 5,"),
+        ("$JS.ACK.._hash.S.C.1.1.1.1.0", "a domain and an account hash"),
+        ("$JS.ACK._..S.C.1.1.1.1.0", "a domain and an account hash"),
+        ("$JS.ACK..C.1.1.1.1.0", "$JS.ACK, a stream and a consumer"),
+        ("$JS.NAK.S.C.1.1.1.1.0", "$JS.ACK, a stream and a consumer"),
+        ("$JX.ACK.S.C.1.1.1.1.0", "$JS.ACK, a stream and a consumer"),
+        ("$JS.ACK.S..1.1.1.1.0", "$JS.ACK, a stream and a consumer"),
+        ("$JS.ACK.S.C.1.1.x.1.0", "five decimal numbers"),
+        ("$JS.ACK.S.C.1.1..1.0", "five decimal numbers"),
+        ("$JS.ACK.S.C.1.1.1.1.18446744073709551616", "numbers of at most 64 bits"),
+    ],
+)
+def test_a_reply_that_is_no_ack_subject_is_refused_with_what_was_expected_and_seen(reply, expected):
+    with pytest.raises(InvalidAckSubject) as caught:
+        AckSubject.parse(reply)
+
+    assert (
+        str(caught.value)
+        == f"expected {expected} in the reply subject of a JetStream message, seen {reply!r}"
+    )
+
+
+def test_the_largest_numbers_are_read():
+    most = 2**64 - 1
+
+    assert AckSubject.parse(f"$JS.ACK.S.C.1.{most}.1.1.0").stream_sequence == most

@@ -13,6 +13,7 @@ from jsproto.errors import (
     Disconnected,
     InvalidConfig,
     LocalProtocolError,
+    NoResponders,
     PermissionViolation,
 )
 from jsproto.jetstream import errors
@@ -1519,3 +1520,79 @@ def test_a_status_below_400_that_nobody_knows_is_told_with_what_it_says():
     assert kind is PullNotice.UNKNOWN_STATUS
     assert isinstance(detail, errors.UnknownStatus)
     assert "299 'News'" in str(detail)
+
+
+def test_a_number_that_no_sequence_can_be_is_no_gap():
+    rig = Rig(max_messages=10, watch_gaps=True)
+    rig.data(1)
+    rig.status(100, "Idle Heartbeat", f"Nats-Last-Consumer: {'9' * 20}\r\n")
+    assert rig.notices() == []
+    rig.status(100, "Idle Heartbeat", f"Nats-Last-Consumer: {'9' * 19}\r\n")
+
+    assert rig.notices() == [PullNotice.GAP]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "kind", "error"),
+    [
+        (400, "Bad Request - oh", PullNotice.REFUSED, errors.BadRequest),
+        (409, "Consumer Deleted", PullNotice.CONSUMER_DELETED, errors.ConsumerDeleted),
+        (409, "Leadership Change", PullNotice.LEADERSHIP_CHANGED, errors.LeadershipChanged),
+        (409, "Server Shutdown", PullNotice.SERVER_SHUTDOWN, errors.ServerShutdown),
+        (503, "", PullNotice.NO_RESPONDERS, NoResponders),
+        (409, "Exceeded MaxWaiting", PullNotice.LIMIT_EXCEEDED, errors.LimitExceeded),
+        (423, "Nats-Wrong-Pin-Id", PullNotice.PIN_LOST, errors.PinLost),
+        (499, "News", PullNotice.UNKNOWN_STATUS, errors.UnknownStatus),
+    ],
+)
+def test_every_bad_end_is_told_with_an_error_that_names_the_consumer(code, text, kind, error):
+    rig = Rig()
+    rig.status(code, text)
+    ((told, detail),) = rig.port.notices
+
+    assert (told, type(detail)) == (kind, error)
+    assert NEXT in str(detail)
+
+
+def test_a_message_that_is_too_large_is_told_with_an_error_that_names_the_consumer():
+    rig = Rig(max_bytes=100)
+    rig.status(409, "Message Size Exceeds MaxBytes", pending(1_000_000, 100))
+    ((told, detail),) = rig.port.notices
+
+    assert (told, type(detail)) == (PullNotice.MESSAGE_TOO_LARGE, errors.MessageTooLarge)
+    assert NEXT in str(detail)
+
+
+def test_a_deleted_consumer_that_is_waited_for_is_told_with_an_error():
+    rig = Rig(on_deleted=OnDeleted.RETRY)
+    rig.status(409, "Consumer Deleted")
+    ((told, detail),) = rig.port.notices
+
+    assert (told, type(detail)) == (PullNotice.CONSUMER_DELETED, errors.ConsumerDeleted)
+    assert rig.consume.deadline == 1.0
+
+
+def test_silence_is_told_with_an_error_that_says_how_long_it_was():
+    rig = Rig(expires=30.0, idle_heartbeat=1.5)
+    rig.tick(3.0)
+    ((told, detail),) = rig.port.notices
+
+    assert told is PullNotice.HEARTBEAT_MISSED
+    assert str(detail) == f"expected a heartbeat every 1.5 s for a pull on {NEXT}, nothing came for 3 s"
+
+
+def test_a_server_that_named_a_limit_twice_is_believed_both_times_but_never_upwards():
+    rig = Rig(max_messages=100, expires=30.0)
+    for limit in (10, 50, 5):
+        rig.status(409, f"Exceeded MaxRequestBatch of {limit}")
+        rig.tick(rig.consume.deadline)
+
+    assert [pull["batch"] for pull in rig.pulls()] == [100, 10, 10, 5]
+
+
+def test_a_limit_of_nothing_is_no_limit():
+    rig = Rig(max_messages=100)
+    rig.status(409, "Exceeded MaxRequestExpires of 0s")
+    rig.tick(rig.consume.deadline)
+
+    assert [pull["expires"] for pull in rig.pulls()] == [30_000_000_000, 30_000_000_000]
