@@ -1596,3 +1596,37 @@ def test_a_limit_of_nothing_is_no_limit():
     rig.tick(rig.consume.deadline)
 
     assert [pull["expires"] for pull in rig.pulls()] == [30_000_000_000, 30_000_000_000]
+
+
+def two_pulls() -> tuple[Rig, str]:
+    """Ten were asked for, two came and were taken, and two more were asked for; with the token of the first pull."""
+    rig = Rig(max_messages=10, threshold_messages=8)
+    first = rig.token
+    rig.data(2)
+    rig.take(2)
+    assert [pull["batch"] for pull in rig.pulls()] == [10, 2]
+    return rig, first
+
+
+def test_the_numbers_of_a_status_say_what_will_not_come_whatever_was_credited():
+    rig, first = two_pulls()
+    rig.status(408, "Request Timeout", pending(4), token=first)
+
+    assert [pull["batch"] for pull in rig.pulls()] == [4]
+    assert [pull.owed for pull in rig.consume.pulls(0.0)] == [2, 4]
+
+
+def test_a_request_that_was_never_begun_is_settled_whole_and_what_was_credited_to_it_belongs_to_others():
+    rig, first = two_pulls()
+    rig.status(409, "Exceeded MaxWaiting", token=first)
+
+    assert (rig.consume.asked, rig.consume.pulls(0.0)) == (0, ())
+    assert rig.consume.deadline == 0.25
+
+
+def test_a_request_that_came_to_nothing_is_settled_by_what_it_still_owed():
+    rig, first = two_pulls()
+    rig.status(404, "No Messages", token=first)
+
+    assert [pull["batch"] for pull in rig.pulls()] == [8]
+    assert [pull.owed for pull in rig.consume.pulls(0.0)] == [2, 8]
