@@ -150,6 +150,7 @@ from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.pushing import PushNotice
 from jsproto.jetstream.sequence import Gap
+from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
 from jsproto.jetstream.status import End
 from jsproto.jetstream.subscribe_checks import (
     ConfigMismatch,
@@ -300,6 +301,7 @@ __all__ = [
     "OrderedConsumer",
     "OrderedNotice",
     "OrderedOptions",
+    "Origin",
     "OtherGroup",
     "OutboundFull",
     "Outcome",
@@ -337,6 +339,7 @@ __all__ = [
     "ReplayPolicy",
     "Republish",
     "RequestTimeout",
+    "Restore",
     "RetentionPolicy",
     "RetryLater",
     "SequenceNotFound",
@@ -347,6 +350,7 @@ __all__ = [
     "Signal",
     "Sleep",
     "SlowConsumer",
+    "Snapshot",
     "SnapshotBroken",
     "StaleConnection",
     "Stats",

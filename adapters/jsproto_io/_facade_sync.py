@@ -25,6 +25,7 @@ from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
 from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
+from jsproto.jetstream.snapshot import Origin
 from jsproto.jetstream.window import PublishResult
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._messages import SyncMessage
@@ -563,6 +564,35 @@ class SyncJetStream:
         )
         return self._nc.stream(described)
 
+    def restore(
+        self,
+        origin: Origin,
+        *,
+        patience: float = 10.0,
+    ) -> SyncSink[StreamInfo]:
+        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
+
+        Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
+        in the middle may hold a part of it afterwards (2.15). The server waits for 5 s for the next chunk. On the server where a stream of that name was deleted a moment ago, its files may still be on their
+        way out (2.15): the restore then fails (10062), and the next one will do.
+
+        Args:
+            origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
+            patience: seconds without a sign of life.
+
+        Raises:
+            StreamExists: there is a stream of that name.
+            JetStreamError: the server does not take it.
+            RequestTimeout: the server fell silent; no stream was made.
+            Disconnected: the link was lost; look whether a part of the stream is there.
+            InvalidResponse: an origin without configuration or state.
+        """
+        described = self._pure.restore(
+            origin,
+            patience=patience,
+        )
+        return self._nc.sink(described)
+
     def stream_by_subject(
         self,
         subject: str,
@@ -945,6 +975,43 @@ class SyncStream:
             timeout=timeout,
         )
         return self._nc.run(described)
+
+    def snapshot(
+        self,
+        *,
+        consumers: bool = True,
+        chunk_size: int = 0,
+        window_size: int = 0,
+        check: bool = False,
+        patience: float = 10.0,
+    ) -> SyncFeed[bytes]:
+        """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
+
+        Chunks are to be written somewhere as they come, ``origin`` of the feed with them: the server waits for 5 s for who
+        does not take. The feed ends well when all has come, and raises if not; then what came is worth nothing.
+
+        Args:
+            consumers: also its consumers.
+            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
+            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+            check: let the server check what it stores first, which takes longer.
+            patience: seconds without a sign of life.
+
+        Raises:
+            StreamNotFound: it is gone.
+            SnapshotBroken: the server broke it off.
+            RequestTimeout: the server fell silent.
+            Disconnected: the link was lost.
+            InvalidConfig: sizes that cannot work.
+        """
+        described = self._pure.snapshot(
+            consumers=consumers,
+            chunk_size=chunk_size,
+            window_size=window_size,
+            check=check,
+            patience=patience,
+        )
+        return self._nc.stream(described)
 
     @property
     def messages(self) -> SyncStoredMessages:

@@ -38,6 +38,8 @@ _WANTS: Final = {
     "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
     "PushSubscription": ("stream", "{colour}Feed[{colour}Message]"),
     "OrderedConsumer": ("stream", "{colour}Feed[{colour}Message]"),
+    "Snapshot": ("stream", "{colour}Feed[bytes]"),
+    "Restore": ("sink", "{colour}Sink[StreamInfo]"),
     "DirectBatch": ("stream", "{colour}Feed[StoredMessage]"),
     "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
 }

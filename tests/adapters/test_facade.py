@@ -22,6 +22,7 @@ from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
 from jsproto.jetstream.window import PublishWindow
 from jsproto_io import _facade_async, _facade_sync, _generate
 from jsproto_io._options import ConnectOptions, options_of
@@ -91,6 +92,8 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
     yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
     yield JetStream, "dead_letter", (MessageFate(stream="S", stream_seq=1), "dead"), {}, "run", Procedure
+    yield JetStream, "restore", (Origin({"config": {"name": "S"}, "state": {}}),), {}, "sink", Restore
+    yield Stream, "snapshot", (), {"consumers": False}, "stream", Snapshot
     yield JetStream, "confirm", ("message",), {}, "run", Procedure
     yield JetStream, "account_info", (), {}, "run", Procedure
     yield JetStream, "create_stream", (StreamConfig(name="S"),), {}, "run", Procedure

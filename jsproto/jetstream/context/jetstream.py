@@ -40,6 +40,7 @@ from jsproto.jetstream.settings import (
     configured,
     seconds_of,
 )
+from jsproto.jetstream.snapshot import PATIENCE, Origin, Restore
 from jsproto.jetstream.view import Messages
 from jsproto.jetstream.window import PublishWindow
 from jsproto.jetstream.workflow import Subscribe, bind_pull
@@ -545,6 +546,26 @@ class JetStream:
             name_prefix=name_prefix,
         )
         return OrderedConsumer(self.api, stream, Messages(), options)
+
+    def restore(self, origin: Origin, *, patience: float = PATIENCE) -> Restore:
+        """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
+
+        Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
+        in the middle may hold a part of it afterwards (2.15). The server waits for 5 s for the next chunk. On the server where a stream of that name was deleted a moment ago, its files may still be on their
+        way out (2.15): the restore then fails (10062), and the next one will do.
+
+        Args:
+            origin: what the snapshot said of the stream; also what the CLI's ``backup.json`` holds.
+            patience: seconds without a sign of life.
+
+        Raises:
+            StreamExists: there is a stream of that name.
+            JetStreamError: the server does not take it.
+            RequestTimeout: the server fell silent; no stream was made.
+            Disconnected: the link was lost; look whether a part of the stream is there.
+            InvalidResponse: an origin without configuration or state.
+        """
+        return Restore(self.api, origin, patience=patience)
 
     def stream_by_subject(self, subject: str, *, timeout: float | None = None) -> Procedure[Stream]:
         """The one stream that stores a subject.

@@ -28,6 +28,7 @@ from jsproto.jetstream.settings import (
     configured,
     seconds_of,
 )
+from jsproto.jetstream.snapshot import PATIENCE, Snapshot
 from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
@@ -194,6 +195,44 @@ class Stream:
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(lambda: operations.remove_peer(js.api, self.name, peer, timeout=seconds))
+
+    def snapshot(
+        self,
+        *,
+        consumers: bool = True,
+        chunk_size: int = 0,
+        window_size: int = 0,
+        check: bool = False,
+        patience: float = PATIENCE,
+    ) -> Snapshot:
+        """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
+
+        Chunks are to be written somewhere as they come, ``origin`` of the feed with them: the server waits for 5 s for who
+        does not take. The feed ends well when all has come, and raises if not; then what came is worth nothing.
+
+        Args:
+            consumers: also its consumers.
+            chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
+            window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+            check: let the server check what it stores first, which takes longer.
+            patience: seconds without a sign of life.
+
+        Raises:
+            StreamNotFound: it is gone.
+            SnapshotBroken: the server broke it off.
+            RequestTimeout: the server fell silent.
+            Disconnected: the link was lost.
+            InvalidConfig: sizes that cannot work.
+        """
+        return Snapshot(
+            self.js.api,
+            self.name,
+            consumers=consumers,
+            chunk_size=chunk_size,
+            window_size=window_size,
+            check=check,
+            patience=patience,
+        )
 
     @property
     def messages(self) -> StoredMessages:

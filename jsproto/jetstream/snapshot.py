@@ -1,0 +1,513 @@
+"""Taking a stream out of a server, and putting one back: snapshot and restore over the protocol.
+
+Theory. Both move an opaque archive in chunks; what is in it is the servers' business and differs between versions, so it is
+neither read nor cut by meaning here.
+
+*Snapshot.* The server answers with the stream's configuration and state, then sends chunks to a subject that is ours alone. Each
+chunk (from 2.12 on all but the last) has a reply subject that must hear an empty message: so the server knows how far its
+window has moved. That answer is given when the chunk is *taken*, so whoever writes slowly is not flooded. But the server
+waits for 5 s only. The end is an empty message, plain on 2.9, with status 204 later; any other status, or silence, or a lost link
+is the end of a broken snapshot, and what came of it is worth nothing: `take` raises.
+
+*Restore.* The server is told configuration and state and names a subject; chunks go there, a few at a time, each with an empty
+answer; an empty one says that this was all, and the answer to it is the stream that was made. Until then there is no
+stream, and what goes wrong before leaves nothing behind, with one exception: a 2.15 server that is killed in the middle finds
+a part of the stream when it starts again. So a lost link says that the name has to be looked at; a second restore
+meets ``StreamExists`` there. A pause of 5 s ends it, without a word from the server.
+
+The server wants interest in the very subject of the chunks (a wildcard is none to it), hence `Port.address`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import ClassVar, Final, cast
+
+from attrs import field, frozen
+
+from jsproto.core.conversation import Call, Conversation, Wish
+from jsproto.core.message import Message
+from jsproto.core.state import PART, PLAIN, Codecs
+from jsproto.core.timers import Timers
+from jsproto.errors import (
+    ConversationClosed,
+    Disconnected,
+    InvalidConfig,
+    InvalidResponse,
+    JsprotoError,
+    LocalProtocolError,
+    NoResponders,
+    RequestTimeout,
+)
+from jsproto.jetstream.api.envelope import answer, to_json
+from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo, StreamState
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.status import Place, Verdict, judge, status_error
+from jsproto.signals import Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import Delivery
+
+#: Seconds of silence after which a transfer is taken for dead. The server's own patience is 5 s.
+PATIENCE: Final = 10.0
+#: Chunks of a restore under way: enough to hide the road, little enough for the server's inbound queue.
+WINDOW: Final = 8
+
+
+@frozen
+class Origin:
+    """What a server said of a stream that it sends: restore wants it back, and the CLI's ``backup.json`` is this.
+
+    Attributes:
+        members: ``config`` and ``state``, as they came.
+    """
+
+    members: Mapping[str, object] = field()
+
+    @property
+    def config(self) -> StreamConfig:
+        """The configuration.
+
+        Raises:
+            InvalidResponse: there is none.
+        """
+        return StreamConfig.from_wire(self.members.get("config"), "a snapshot")
+
+    @property
+    def state(self) -> StreamState:
+        """The state.
+
+        Raises:
+            InvalidResponse: there is none.
+        """
+        return StreamState.from_wire(self.members.get("state"), "a snapshot")
+
+
+class TransferTimer(Enum):
+    """What a transfer waits for."""
+
+    #: A sign of life.
+    SIGN = "SIGN"
+
+
+class Snapshot(Conversation[bytes]):
+    """A stream as chunks of its archive, in order: a feed that ends well, or raises.
+
+    Args:
+        api: where.
+        stream: the stream's name.
+        consumers: also its consumers.
+        chunk_size: bytes of a chunk, 1 kB to 1 MB; 0 leaves it to the server (128 kB).
+        window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
+        check: let the server check what it stores first, which takes longer.
+        patience: seconds without a sign of life.
+
+    Attributes:
+        origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
+        chunks: chunks that came; ``size`` is their bytes.
+
+    Raises:
+        InvalidConfig: sizes that cannot work.
+    """
+
+    __slots__ = (
+        "_about",
+        "_body",
+        "_call",
+        "_frames",
+        "_patience",
+        "_request",
+        "chunks",
+        "complete",
+        "origin",
+        "size",
+        "timers",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **Conversation.STATE,
+        "_call": PLAIN,
+        "_frames": PLAIN,
+        "chunks": PLAIN,
+        "complete": PLAIN,
+        "size": PLAIN,
+        "timers": PART,
+    }
+
+    def __init__(
+        self,
+        api: ApiSubjects,
+        stream: str,
+        *,
+        consumers: bool = True,
+        chunk_size: int = 0,
+        window_size: int = 0,
+        check: bool = False,
+        patience: float = PATIENCE,
+    ) -> None:
+        super().__init__()
+        if chunk_size and not 1024 <= chunk_size <= 1024 * 1024:
+            raise InvalidConfig(f"expected a chunk_size of 1 kB to 1 MB, seen {chunk_size!r}")
+        if window_size and not 1024 <= window_size <= 32 * 1024 * 1024:
+            raise InvalidConfig(f"expected a window_size of 1 kB to 32 MB, seen {window_size!r}")
+        if not patience > 0:
+            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
+        self._about = Asked(what="snapshot", stream=stream)
+        self._request = api.stream_snapshot(stream)
+        wishes = {
+            "no_consumers": not consumers,
+            "chunk_size": chunk_size,
+            "window_size": window_size,
+            "jsck": check,
+        }
+        self._body = {name: wish for name, wish in wishes.items() if wish}
+        self._patience = patience
+        self._call = 0
+        self._frames: deque[Delivery] = deque()
+        self.origin: Origin | None = None
+        self.chunks = 0
+        self.size = 0
+        self.complete = False
+        self.timers = Timers(TransferTimer)
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """Listen on a subject of our own, and ask."""
+        self.port.subscribe(self.port.address())
+        self._sign(now)
+        if self.port.up:
+            self._ask()
+
+    def link_up(self, now: float) -> None:
+        """Ask, if it was opened without a link."""
+        if not self.ended and not self._call:
+            self._ask()
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """A snapshot cannot go on over another link."""
+        if self._call and not self.ended:
+            self.end(error)
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """The server says what it sends, or that it does not."""
+        if self.ended or token != self._call:
+            return
+        self._sign(now)
+        message = Message(frame)
+        try:
+            if message.status is not None and not message.payload:
+                raise NoResponders(f"{self._about}: expected a JetStream API, nobody listens", self._request)
+            self.origin = Origin(answer(message.payload, self._about, ("config", "state")))
+        except JsprotoError as error:
+            self.end(error)
+
+    def delivered(self, run: Sequence[Delivery], now: float) -> None:
+        """Chunks, and the end."""
+        for frame in run:
+            if self.ended:
+                return
+            self._sign(now)
+            _, _, reply, block, payload = frame
+            if payload:
+                self._frames.append(frame)
+                self.chunks += 1
+                self.size += len(payload)
+            elif not reply:
+                self._over(None if block is None else Message(frame).status)
+
+    def ticked(self, now: float) -> None:
+        """The server is silent for too long, unless it is we who keep it waiting."""
+        for _ in self.timers.expired(now):
+            if self._frames:
+                self._sign(now)
+            else:
+                self.end(
+                    RequestTimeout(
+                        f"{self._about}: expected a sign of life within {self._patience} s, none came; "
+                        f"{self.size} bytes came before and are worth nothing"
+                    )
+                )
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """Not permitted."""
+        if not self.ended and subject in {self._request, self.port.subject}:
+            self.end(error)
+
+    def end(self, error: JsprotoError | None = None) -> None:
+        """End; after an error what is at hand is worth nothing and is not handed out."""
+        if error is not None:
+            self._frames.clear()
+        self.timers.clear()
+        super().end(error)
+
+    # ------------------------------------------------------------------ the user's side
+
+    def take(self, now: float) -> bytes | NeedData | Ended:
+        """The next chunk; tells the server that its window may move."""
+        if not self._frames:
+            return self.nothing()
+        _, _, reply, _, payload = self._frames.popleft()
+        if reply and self.port.up and not self.ended:
+            self.port.publish(Publish(reply, b""))
+            self._sign(now)
+        return payload
+
+    @property
+    def readable(self) -> int:
+        """How many chunks are at hand."""
+        return len(self._frames)
+
+    @property
+    def deadline(self) -> float | None:
+        """When silence is long enough."""
+        return self.timers.next()
+
+    def snapshot(self) -> dict[str, object]:
+        """Where it is, and what the server said of the stream."""
+        origin = None if self.origin is None else dict(self.origin.members)
+        return {**super().snapshot(), "origin": origin}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        origin = cast("dict[str, object] | None", data["origin"])
+        self.origin = None if origin is None else Origin(origin)
+
+    def _ask(self) -> None:
+        body = {"deliver_subject": self.port.subject, **self._body}
+        self._call = self.port.call(Call(self._request, to_json(body), None, self._patience))
+
+    def _sign(self, now: float) -> None:
+        self.timers.set(TransferTimer.SIGN, now + self._patience)
+
+    def _over(self, status: tuple[int, str] | None) -> None:
+        if status is not None:
+            row = judge(*status, Place.SNAPSHOT)
+            if row.verdict is not Verdict.COMPLETE:
+                self.end(status_error(row, *status, str(self._about)))
+                return
+        self.complete = True
+        self.end()
+
+
+class Restore(Conversation[StreamInfo]):
+    """Makes a stream of chunks that `Snapshot` gave, in the same order: a sink with one result.
+
+    Args:
+        api: where.
+        origin: configuration and state of the snapshot.
+        patience: seconds without a sign of life.
+
+    Attributes:
+        sent: chunks that were sent; ``size`` is their bytes.
+
+    Raises:
+        InvalidResponse: an origin without configuration or state.
+        InvalidConfig: patience that cannot be.
+    """
+
+    __slots__ = (
+        "_about",
+        "_call",
+        "_draining",
+        "_finish",
+        "_flight",
+        "_given",
+        "_members",
+        "_patience",
+        "_request",
+        "_result",
+        "_subject",
+        "sent",
+        "size",
+        "timers",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **Conversation.STATE,
+        "_call": PLAIN,
+        "_draining": PLAIN,
+        "_finish": PLAIN,
+        "_flight": PLAIN,
+        "_given": PLAIN,
+        "_subject": PLAIN,
+        "sent": PLAIN,
+        "size": PLAIN,
+        "timers": PART,
+    }
+
+    def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float = PATIENCE) -> None:
+        super().__init__()
+        if not patience > 0:
+            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
+        name = origin.config.name
+        _ = origin.state
+        self._about = Asked(what="restore", stream=name)
+        self._request = api.stream_restore(name)
+        self._members = {each: origin.members[each] for each in ("config", "state")}
+        self._patience = patience
+        self._call = 0
+        self._finish = 0
+        self._subject = ""
+        self._flight: set[int] = set()
+        self._draining = False
+        self._result: StreamInfo | None = None
+        self._given = False
+        self.sent = 0
+        self.size = 0
+        self.timers = Timers(TransferTimer)
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """Say what is to be made."""
+        self._sign(now)
+        if self.port.up:
+            self._ask()
+
+    def link_up(self, now: float) -> None:
+        """Ask, if it was opened without a link."""
+        if not self.ended and not self._call:
+            self._ask()
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """A restore cannot go on over another link; the server forgets what came of it, unless it was killed."""
+        if self._call and not self.ended:
+            lost = Disconnected(
+                f"{self._about}: link lost after {self.size} bytes; a server that was killed may hold a part of the "
+                f"stream, which has to be deleted before another restore"
+            )
+            lost.__cause__ = error
+            self.end(lost)
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """Where to, or that a chunk has come, or what was made."""
+        if self.ended:
+            return
+        self._sign(now)
+        message = Message(frame)
+        try:
+            if message.status is not None and not message.payload:
+                raise NoResponders(
+                    f"{self._about}: expected a server that takes it, nobody listens", self._request
+                )
+            if token == self._finish:
+                self._result = StreamInfo.from_wire(answer(message.payload, self._about), self._about)
+                self.end()
+            elif token == self._call:
+                self._begin(answer(message.payload, self._about, ("deliver_subject",)))
+            elif token in self._flight:
+                self._flight.discard(token)
+                if message.payload:
+                    answer(message.payload, self._about)
+            self._settle()
+        except JsprotoError as error:
+            self.end(error)
+
+    def ticked(self, now: float) -> None:
+        """The server is silent, though it owes an answer."""
+        for _ in self.timers.expired(now):
+            if self._subject and not self._flight and not self._finish:
+                return  # nobody owes anything: it is the user who takes his time
+            self.end(
+                RequestTimeout(
+                    f"{self._about}: expected a sign of life within {self._patience} s, none came: "
+                    f"{self.size} bytes were sent, and no stream was made"
+                )
+            )
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """Not permitted."""
+        if not self.ended and subject in {self._request, self._subject}:
+            self.end(error)
+
+    def told(self, wish: Wish, now: float) -> None:
+        """That was all: the server makes the stream."""
+        self._draining = True
+        self._settle()
+
+    def end(self, error: JsprotoError | None = None) -> None:
+        """End, and wait for nothing any more."""
+        self.timers.clear()
+        super().end(error)
+
+    # ------------------------------------------------------------------ the user's side
+
+    def offered(self, item: object, now: float) -> bool:
+        """Send a chunk, if the window has room.
+
+        Raises:
+            LocalProtocolError: no bytes, or none at all, which would say that this was all.
+            ConversationClosed: it is draining or has ended.
+            JsprotoError: what ended it.
+        """
+        if not isinstance(item, (bytes, bytearray)) or not item:
+            raise LocalProtocolError(f"expected a chunk of bytes, got {type(item).__name__}")
+        if self.error is not None:
+            raise self.error
+        if self._draining or self.ended:
+            raise ConversationClosed(
+                "expected a restore that takes chunks, this one is draining or has ended"
+            )
+        if not self.room:
+            self.refused_put = True
+            return False
+        self._flight.add(self.port.call(Call(self._subject, bytes(item), None, self._patience)))
+        self.sent += 1
+        self.size += len(item)
+        self._sign(now)
+        return True
+
+    @property
+    def room(self) -> bool:
+        """Whether a chunk would be sent."""
+        return bool(self._subject) and self.port.up and not self.ended and len(self._flight) < WINDOW
+
+    def take(self, now: float) -> StreamInfo | NeedData | Ended:
+        """The stream that was made, once."""
+        if self.readable:
+            self._given = True
+            return cast("StreamInfo", self._result)
+        return self.nothing()
+
+    @property
+    def readable(self) -> int:
+        """1 while the result is there and not taken."""
+        return 1 if self._result is not None and not self._given else 0
+
+    @property
+    def deadline(self) -> float | None:
+        """When silence is long enough."""
+        return self.timers.next()
+
+    # ------------------------------------------------------------------ steps
+
+    def snapshot(self) -> dict[str, object]:
+        """Where it is, and what was made."""
+        result = None if self._result is None else self._result.to_wire()
+        return {**super().snapshot(), "result": result}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        result = data["result"]
+        self._result = None if result is None else StreamInfo.from_wire(result)
+
+    def _ask(self) -> None:
+        self._call = self.port.call(Call(self._request, to_json(self._members), None, self._patience))
+
+    def _begin(self, members: Mapping[str, object]) -> None:
+        subject = members["deliver_subject"]
+        if not isinstance(subject, str) or not subject:
+            raise InvalidResponse(f"{self._about}: expected a subject for the chunks, seen {subject!r}")
+        self._subject = subject
+
+    def _settle(self) -> None:
+        if self._draining and self._subject and not self._flight and not self._finish and not self.ended:
+            self._finish = self.port.call(Call(self._subject, b"", None, self._patience))
+
+    def _sign(self, now: float) -> None:
+        self.timers.set(TransferTimer.SIGN, now + self._patience)
