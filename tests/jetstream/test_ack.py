@@ -357,3 +357,19 @@ def test_the_largest_numbers_are_read():
     most = 2**64 - 1
 
     assert AckSubject.parse(f"$JS.ACK.S.C.1.{most}.1.1.0").stream_sequence == most
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_each_of_the_five_numbers_has_at_most_64_bits(at):
+    numbers = ["1"] * 5
+    numbers[at] = str(2**64)
+
+    with pytest.raises(InvalidAckSubject, match="numbers of at most 64 bits"):
+        AckSubject.parse(f"$JS.ACK.S.C.{'.'.join(numbers)}")
+
+
+@pytest.mark.parametrize("domain", ["_", "hub"])
+def test_the_long_form_is_written_as_it_was_read(domain):
+    reply = f"$JS.ACK.{domain}.hash.S.C.1.2.3.4.5"
+
+    assert AckSubject.parse(reply).subject() == reply

@@ -70,6 +70,14 @@ def test_at_first_a_part_may_be_asked_for():
     assert budget.request() == (1_000_000, 70)
 
 
+def test_what_will_never_come_may_be_asked_for_again_in_part_from_the_start_on():
+    budget = Budget(None, Credit(100))
+    budget.ask(1, 100)
+    budget.settled(0, 60)
+
+    assert budget.request() == (1_000_000, 60)
+
+
 def both() -> Budget:
     """A budget with 10 messages and 1000 bytes asked for."""
     budget = Budget(Credit(10), Credit(1000))

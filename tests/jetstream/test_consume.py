@@ -1630,3 +1630,38 @@ def test_a_request_that_came_to_nothing_is_settled_by_what_it_still_owed():
 
     assert [pull["batch"] for pull in rig.pulls()] == [8]
     assert [pull.owed for pull in rig.consume.pulls(0.0)] == [2, 8]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "headers"),
+    [
+        (408, "Request Timeout", pending(500)),
+        (409, "Message Size Exceeds MaxBytes", pending(1_000_000, 100)),
+    ],
+)
+def test_whoever_ends_a_pull_was_there_and_his_absence_is_said_anew(code, text, headers):
+    rig = Rig(max_bytes=100)
+    rig.status(503)
+    rig.tick(rig.consume.deadline)
+    rig.status(code, text, headers)
+    if not rig.consume.pulls(rig.now):
+        rig.tick(rig.consume.deadline)
+    rig.notices()
+    rig.status(503)
+
+    assert rig.notices() == [PullNotice.NO_RESPONDERS]
+
+
+def test_pulls_that_silence_ended_are_counted_as_that():
+    rig = Rig(expires=30.0, idle_heartbeat=1.0)
+    rig.tick(2.0)
+
+    assert rig.consume.ledger.counts == {End.SILENT: 1}
+
+
+def test_a_lost_pin_leaves_none():
+    rig = Rig(max_messages=10, group="g")
+    rig.data(1, block=b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n")
+    rig.status(423, "Nats-Wrong-Pin-Id")
+
+    assert rig.consume.pin == ""
