@@ -9,7 +9,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
     │   └── InvalidResponse
     ├── LinkError               the road between: also a ConnectionError
-    │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsUnavailable
+    │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
     └── ServerError             the server: understood us and says no
         ├── AuthorizationFailed  PermissionViolation
         ├── NoResponders  RequestTimeout (also a TimeoutError)
@@ -122,6 +122,10 @@ class StaleConnection(LinkError):
 
 class TlsUnavailable(LinkError):
     """TLS was wished for and the server offers none, or asked for and the adapter has none."""
+
+
+class TlsFailed(LinkError):
+    """TLS could not be put over the stream: a certificate that is not good here, no common ground, or an end in the middle."""
 
 
 # ---------------------------------------------------------------------------------------------- the server

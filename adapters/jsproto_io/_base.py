@@ -7,6 +7,7 @@ one deadline. How each of these is done is the adapter's; that they are done in 
 from __future__ import annotations
 
 import os
+import ssl
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from jsproto.core.connection import Connection
@@ -22,7 +23,7 @@ from jsproto.errors import (
     ConversationClosed,
     JsprotoError,
     RequestTimeout,
-    TlsUnavailable,
+    TlsFailed,
 )
 from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.ack_next import AckNext
@@ -31,6 +32,7 @@ from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._options import ConnectOptions, Servers, options_of
+from jsproto_io._tls import Filter, TlsFiles
 
 T = TypeVar("T")
 
@@ -38,11 +40,25 @@ T = TypeVar("T")
 class Base:
     """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make."""
 
-    __slots__ = ("__weakref__", "_begun", "_connection", "_driver", "_options")
+    __slots__ = (
+        "__weakref__",
+        "_begun",
+        "_certificates",
+        "_connection",
+        "_driver",
+        "_options",
+        "_secure",
+        "_tls",
+    )
 
     MESSAGE: type[JsMessage]
 
     def __init__(self, servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> None:
+        self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
+        if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
+            self._certificates.context()  # that files are wrong is said at once
+        self._tls: Filter | None = None
+        self._secure = False
         self._options: Options = options_of(servers, ask=ask, **options)
         self._begun = False
         self._connection: Connection
@@ -123,6 +139,8 @@ class Base:
         choked = connection.choked
         data = connection.data_to_send()
         if data:
+            if self._tls is not None:
+                data = self._tls.sent(data)
             self._write(data)
             if choked:
                 driver.collect()
@@ -138,19 +156,77 @@ class Base:
 
     def _obey(self, order: Order) -> None:
         if isinstance(order, Dial):
+            self._tls = None
+            self._secure = order.secure
             self._dial(order.server)
         elif isinstance(order, Authenticate):
             self._authenticate(order)
         elif isinstance(order, Upgrade):
-            self._hang_up()
-            self._failed(
-                TlsUnavailable(f"expected no need of TLS at {order.server}: this version has none yet")
-            )
+            self._upgrade(order.server)
         else:
             data = self._connection.data_to_send()
+            if self._tls is not None:
+                data = (self._tls.sent(data) if data else b"") + self._tls.goodbye()
+                self._tls = None
             if data:
                 self._write(data)
             self._hang_up()
+
+    # ------------------------------------------------------------------ TLS
+
+    def _upgrade(self, server: Server) -> None:
+        """Begin to put TLS over the stream that is open."""
+        try:
+            given = self._certificates
+            self._tls = Filter(given.context() if isinstance(given, TlsFiles) else given, server)
+            self._tls.begin()
+        except (JsprotoError, ValueError) as error:  # ValueError: a name that no certificate can show
+            self._hang_up()
+            self._failed(
+                error
+                if isinstance(error, JsprotoError)
+                else TlsFailed(f"expected TLS with {server}: {error}")
+            )
+        else:
+            self._write(self._tls.outgoing())
+
+    def _opened_stream(self, now: float) -> None:
+        """The byte stream is open."""
+        if self._secure:
+            self._upgrade(self._connection.server)
+        else:
+            self._connection.transport_up(now)
+
+    def _heard(self, tls: Filter, data: bytes, now: float) -> None:
+        """Bytes came from a stream with TLS over it."""
+        stood = tls.stands
+        try:
+            said = tls.received(data)
+        except TlsFailed as error:
+            self._write(tls.outgoing())
+            self._tls = None
+            self._hang_up()
+            self._failed(error)
+            return
+        answer = tls.outgoing()
+        if answer:
+            self._write(answer)
+        if tls.stands and not stood:
+            self._connection.transport_up(now)
+        if said:
+            self._connection.receive_data(said, now)
+        if tls.ended:
+            self._hang_up()
+            self._failed(None)
+
+    def _why(self, error: Exception | None) -> Exception | None:
+        """Why the stream is gone, which with TLS over it must not end without a word."""
+        tls, self._tls = self._tls, None
+        if error is not None or tls is None or tls.ended:
+            return error
+        if tls.stands:
+            return ConnectionResetError("TLS was cut off without close_notify")
+        return TlsFailed(f"expected TLS with {self._connection.server}, the stream ended in mid-handshake")
 
     # ------------------------------------------------------------------ what an adapter adds
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from attrs import evolve
 
@@ -11,6 +12,7 @@ from jsproto.core.auth import Auth
 from jsproto.core.options import Options, Tls
 from jsproto.core.servers import Server
 from jsproto.errors import AuthorizationFailed
+from jsproto_io._tls import TlsFiles
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
 Servers: TypeAlias = str | Server | Iterable[str | Server]
@@ -22,11 +24,15 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there."""
+    """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there.
+
+    ``tls_context`` is the adapters' own: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is required.
+    """
 
     name: str | None
     auth: Auth | None
     tls: Tls
+    tls_context: ssl.SSLContext | TlsFiles
     inbox_prefix: str
     echo: bool
     verbose: bool
@@ -61,7 +67,9 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     Raises:
         InvalidConfig: an option or a URL that cannot work.
     """
-    made = Options(servers=servers, **options)
+    if options.pop("tls_context", None) is not None:
+        options.setdefault("tls", Tls.REQUIRED)
+    made = Options(servers=servers, **cast("dict[str, Any]", options))
     return evolve(made, ask_for_credentials=True) if ask else made
 
 

@@ -18,6 +18,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto.core.servers import Server
 from jsproto_io._plug import CHUNK, UNDER_WAY, taken
+from jsproto_io._tls import Filter
 from jsproto_io._ways import Nursery, Ways
 
 
@@ -28,6 +29,12 @@ class Owner(Protocol):
     _connection: Connection
     _options: Options
     _now: Callable[[], float]
+
+    _tls: Filter | None
+
+    def _opened_stream(self, now: float) -> None: ...
+
+    def _heard(self, tls: Filter, data: bytes, now: float) -> None: ...
 
     def _failed(self, error: Exception | None) -> None: ...
 
@@ -101,7 +108,7 @@ class Stream:
         client = self.client
         if client is None:
             return
-        client._connection.transport_up(client._now())
+        client._opened_stream(client._now())
         client._pump()
         while True:
             await readable(stream)
@@ -117,7 +124,11 @@ class Stream:
             if not data:
                 self._lost(None)
                 return
-            client._connection.receive_data(data, client._now())
+            tls = client._tls
+            if tls is None:
+                client._connection.receive_data(data, client._now())
+            else:
+                client._heard(tls, data, client._now())
             client._received()
 
     def _lost(self, error: Exception | None) -> None:

@@ -196,7 +196,7 @@ class StructuredClient(AsyncClient):
 
     def _failed(self, error: Exception | None) -> None:
         self._link = None
-        self._connection.transport_down(error, self._now())
+        self._connection.transport_down(self._why(error), self._now())
 
     def _hang_up(self) -> None:
         link, self._link = self._link, None

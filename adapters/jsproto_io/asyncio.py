@@ -199,7 +199,7 @@ class Client(AsyncClient):
 
     def _failed(self, error: Exception | None) -> None:
         self._link = None
-        self._connection.transport_down(error, self._now())
+        self._connection.transport_down(self._why(error), self._now())
 
     def _hang_up(self) -> None:
         link, self._link = self._link, None
@@ -271,14 +271,18 @@ class _Link(asyncio.Protocol):
             return
         self._keep.add(self)
         self.transport.set_write_buffer_limits(high=client._options.outbound_low)
-        client._connection.transport_up(client._now())
+        client._opened_stream(client._now())
         client._pump()
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         client = self.client
         if client is not None:
-            client._connection.receive_data(data, client._now())
+            tls = client._tls
+            if tls is None:
+                client._connection.receive_data(data, client._now())
+            else:
+                client._heard(tls, data, client._now())
             client._received()
 
     def resume_writing(self) -> None:

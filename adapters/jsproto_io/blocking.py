@@ -176,11 +176,15 @@ class Client(SyncClient):
         happened = plug.wait(patience)
         now = self._looked = monotonic()
         if isinstance(happened, bytes):
-            connection.receive_data(happened, now)
+            tls = self._tls
+            if tls is None:
+                connection.receive_data(happened, now)
+            else:
+                self._heard(tls, happened, now)
         elif isinstance(happened, Lost):
-            connection.transport_down(happened.error, now)
+            self._failed(happened.error)
         elif happened is OPENED:
-            connection.transport_up(now)
+            self._opened_stream(now)
         if held:
             connection.transport_unsent(len(plug.unsent), now)
         if self._deadline is not None and self._deadline <= now:
@@ -193,7 +197,7 @@ class Client(SyncClient):
         self._flushed = now
         data = self._connection.data_to_send()
         if data:
-            self._write(data)
+            self._write(data if self._tls is None else self._tls.sent(data))
         if now - self._looked > _LOOK:
             self._pump()
             self._turn(0.0)
@@ -214,7 +218,7 @@ class Client(SyncClient):
         self._plug.hang_up()
 
     def _failed(self, error: Exception | None) -> None:
-        self._connection.transport_down(error, monotonic())
+        self._connection.transport_down(self._why(error), monotonic())
 
     def _write(self, data: bytes) -> None:
         plug = self._plug

@@ -192,7 +192,7 @@ class Connection:
         if state is LinkState.DIALING:
             self._link.move(LinkInput.TRANSPORT_UP)
             self._parser = self._new_parser()
-            self._secured = False
+            self._secured = self._options.tls is Tls.FIRST
         elif state is LinkState.UPGRADING:
             self._secured = True
             self._introduce()
@@ -568,10 +568,13 @@ class Connection:
             self._pool.dialled(entry, now)
             self._link.move(LinkInput.DIAL)
             self._link.timers.set(LinkTimer.ATTEMPT, now + self._options.connect_timeout)
-            self._events.append(Dial(entry.server))
+            self._events.append(Dial(entry.server, secure=self._options.tls is Tls.FIRST))
 
     def _shake(self, info: Info) -> None:
         """INFO is here: TLS if it is wished or needed, then credentials."""
+        if self._secured:
+            self._introduce()
+            return
         tls = self._options.tls
         asked = tls is Tls.REQUIRED or self.server.tls
         offered = info.tls_required or info.tls_available

@@ -44,9 +44,13 @@ class NoticeKind(Enum):
 @final
 @frozen
 class Dial:
-    """Open a byte stream to ``server``, then say ``transport_up`` or ``transport_down``."""
+    """Open a byte stream to ``server``, then say ``transport_up`` or ``transport_down``.
+
+    ``secure``: put TLS over it first, and say ``transport_up`` only when TLS stands.
+    """
 
     server: Server
+    secure: bool = False
 
 
 @final

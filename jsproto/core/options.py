@@ -26,6 +26,8 @@ class Tls(Enum):
     IF_ASKED = "IF_ASKED"
     #: Never connect without.
     REQUIRED = "REQUIRED"
+    #: Never connect without, and have TLS stand before the server says a word (``handshake_first``, nats-server 2.10.4).
+    FIRST = "FIRST"
     #: Take it wherever it is offered, connect in clear where it is not.
     IF_OFFERED = "IF_OFFERED"
 

@@ -13,6 +13,7 @@ Servers learned by gossip inherit what the configured URL said about security an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import ClassVar, Final, cast, final
 from urllib.parse import unquote, urlsplit
 
@@ -51,7 +52,11 @@ def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | N
 @final
 @frozen(kw_only=True)
 class Server:
-    """One server address. The password and token of its URL appear in no ``repr`` and not in ``str``."""
+    """One server address. The password and token of its URL appear in no ``repr`` and not in ``str``.
+
+    ``tls_name`` is the name that its certificate must show, if that is not ``host``: a server that was learned by gossip as a bare
+    IP address is known by the name of the configured one.
+    """
 
     host: str
     port: int = DEFAULT_PORT
@@ -60,6 +65,7 @@ class Server:
     password: str | None = field(default=None, repr=False, validator=text_of_utf8)
     token: str | None = field(default=None, repr=False, validator=text_of_utf8)
     gossiped: bool = False
+    tls_name: str | None = None
 
     @classmethod
     def parse(cls, url: str) -> Server:
@@ -111,6 +117,18 @@ class Server:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
+
+
+def _learned(like: Server, address: tuple[str, int], *, gossiped: bool) -> Server:
+    """A server that is known by its address only, in the manner of another one."""
+    host, port = address
+    try:
+        ip_address(host)
+    except ValueError:
+        name = None
+    else:
+        name = like.tls_name or like.host
+    return evolve(like, host=host, port=port, gossiped=gossiped, tls_name=name)
 
 
 def _harmless(problem: ValueError) -> str:
@@ -236,7 +254,7 @@ class Pool(Stateful):
                 continue
             named.add(bare.address)
             if bare.address not in known:
-                server = evolve(like, host=bare.host, port=bare.port, gossiped=True)
+                server = _learned(like, bare.address, gossiped=True)
                 known[server.address] = entry = Entry(server)
                 self.entries.append(entry)
                 added.append(server)
@@ -272,9 +290,7 @@ class Pool(Stateful):
         for address, gossiped, state in cast(
             "list[tuple[tuple[str, int], bool, Mapping[str, object]]]", data["entries"]
         ):
-            entry = known.get(address) or Entry(
-                evolve(like, host=address[0], port=address[1], gossiped=gossiped)
-            )
+            entry = known.get(address) or Entry(_learned(like, address, gossiped=gossiped))
             entry.restore(state)
             entries.append(entry)
         self.entries = entries

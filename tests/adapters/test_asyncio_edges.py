@@ -119,12 +119,11 @@ def test_bad_options_are_refused_before_anything_is_dialled():
         connect(connect_timeout=-1.0)
 
 
-@pytest.mark.parametrize("info", [{"tls_available": True}, {}])
-def test_tls_that_cannot_be_had_is_an_error_and_never_clear_text(peer, info):
+def test_tls_that_cannot_be_had_is_an_error_and_never_clear_text(peer):
     heard = []
 
     def offer(line):
-        line.say(b'INFO {"tls_available":true}\r\n' if info else b"INFO {}\r\n")
+        line.say(b"INFO {}\r\n")
         heard.append(line.until_gone())
 
     there = peer(offer)
