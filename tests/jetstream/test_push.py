@@ -1424,3 +1424,43 @@ def test_each_message_knows_the_feed_that_it_came_through():
     one, rest = sub.take(1.0), sub.take_all(1.0)
 
     assert [each.feed for each in (one, *rest)] == [sub] * 3
+
+
+def test_every_question_waits_as_long_as_the_subscription_was_told():
+    sub: PushSubscription[JsMessage] = PushSubscription(
+        API, Subscribe(subject="s.a"), timeout=7.0, message=lambda frame, feed: (frame, feed)
+    )
+    sub.port = Port()
+    sub.opened(1.0)
+    seen = [sub.deadline]
+    answer(sub, {"streams": ["S"], "total": 1, "offset": 0, "limit": 1024}, 2.0)
+    seen.append(sub.deadline)
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1"), 3.0)
+    sub.delivered(data(sub, 1), 3.0)
+    assert sub.take(3.0)[1] is sub
+    sub.told(Wish.STOP, 4.0)
+    seen.append(sub.deadline)
+
+    assert seen == [8.0, 9.0, 11.0]
+
+
+def test_an_answer_that_the_server_refuses_is_told_and_the_question_may_come_again():
+    sub = made(flow_control=True, idle_heartbeat=1_000_000_000)
+    sub.delivered([flow(sub)], 1.0)
+    sub.refused("somewhere.else", LocalProtocolError("no"), 1.0)
+    assert (sub.flow.answered, kinds(sub)) == ("$JS.FC.S.C.a", [])
+    sub.refused("$JS.FC.S.C.a", LocalProtocolError("no"), 1.0)
+    assert (sub.flow.answered, kinds(sub), sub.ended) == ("", [PushNotice.REFUSED], False)
+
+
+def test_what_goes_back_is_counted_and_told_each_time():
+    sub = bound()
+    sub.told(Wish.DRAIN, 1.0)
+    sub.delivered(data(sub, 1, 2), 1.0)
+    sub.closed(None, 1.0)
+    first = (sub.returned, detail(sub, PushNotice.RETURNED))
+    sub.port.notices.clear()
+    sub.delivered(data(sub, 3), 1.1)
+
+    assert first == (2, 2)
+    assert (sub.returned, detail(sub, PushNotice.RETURNED)) == (3, 1)
