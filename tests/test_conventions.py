@@ -8,7 +8,6 @@ from enum import Enum
 
 import jsproto
 
-
 WORDS_OF_THE_WIRE = ("jsproto.jetstream.api", "jsproto.testing.simserver")
 
 
