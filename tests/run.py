@@ -26,7 +26,7 @@ CHECKS: dict[str, list[str]] = {
     "format": [str(BIN / "ruff"), "format", "--check", "."],
     "lint": [str(BIN / "ruff"), "check", "."],
     "types": [PYTHON, "-m", "mypy"],
-    "pyright": [str(BIN / "basedpyright")],
+    "pyright": [str(BIN / "basedpyright"), "--pythonpath", PYTHON],
     "docs": [PYTHON, *DOCS, "docs", "{scratch}/docs"],
 }
 #: A file of tests is one piece of work; the pieces are shared by as many processes as there are cores.
