@@ -8,10 +8,11 @@ them must be CR LF.
 Damage latches. The frames before it are returned, :attr:`Parser.failure` is set, and every later ``feed`` gives ``[]``:
 after a wrong count nothing that follows has a meaning.
 
-Two paths give the same frames. The loop in ``feed`` takes the usual line of a message, single blanks and CR LF, by find,
+Three paths give the same frames. A long segment of messages of one form is read by columns (`jsproto.wire.columns`);
+where that was tried in vain it is tried again later and later. The loop in ``feed`` takes the usual line of a message, single blanks and CR LF, by find,
 decode and split, and looks its numbers up in a table of texts that are numbers: what is in the table needs no further
 check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes that are no UTF-8, other
-operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar. A test holds the two equal.
+operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar. Tests hold the three equal.
 
 The grammar is that of the server's own parser (server/parser.go): blanks and tabs separate in runs, so two blanks before
 the size are an absent reply. A sid is digits unless ``any_sid``.
@@ -24,6 +25,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from jsproto.errors import LocalProtocolError, RemoteProtocolError, shorten
+from jsproto.wire import columns
 from jsproto.wire.frames import Control, Delivery, Err, Frame
 from jsproto.wire.info import parse_info
 
@@ -37,6 +39,8 @@ _ANY_SIZE: Final = 10**_MAX_DIGITS
 #: Behind the first pieces of a payload, small ones are gathered: a peer of tiny segments costs no more than its bytes.
 _PIECES: Final = 64
 _PIECE: Final = 16_384
+#: Misses in a row that still make the rest longer: 63 segments.
+_MISSES: Final = 6
 _BLANK: Final = " \t"
 _BLANKS: Final = re.compile(r"[ \t]+")
 _SNAPSHOT: Final = 1
@@ -61,6 +65,8 @@ class Parser:
     __slots__ = (
         "_body",
         "_held",
+        "_misses",
+        "_resting",
         "any_sid",
         "failure",
         "max_control_line",
@@ -86,6 +92,8 @@ class Parser:
         self.failure: RemoteProtocolError | None = None
         self._held = bytearray()
         self._body: _Body | None = None
+        self._misses = 0
+        self._resting = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Every frame that these bytes complete, in order. Never raises: see :attr:`failure`."""
@@ -94,6 +102,8 @@ class Parser:
             return frames
         size = len(data)
         pos = self._resumed(data, frames) if self._body is not None or self._held else 0
+        if size - pos >= columns.WORTH:
+            pos = self._columns(data, pos, frames)
         find = data.find
         append = frames.append
         max_line = self.max_control_line
@@ -161,6 +171,28 @@ class Parser:
                     continue
             pos = self._line(data[pos:start], data, start, frames)
         return frames
+
+    def _columns(self, data: bytes, pos: int, frames: list[Frame]) -> int:
+        """Read what can be read by columns; the position behind it. Each miss in a row doubles the rest before the next try."""
+        if self._resting:
+            self._resting -= 1
+            return pos
+        while len(data) - pos >= columns.WORTH:
+            found = columns.read(
+                data,
+                pos,
+                max_line=self.max_control_line,
+                max_payload=self.max_payload,
+                is_sid=self._is_sid,
+            )
+            if found is None:
+                self._misses = min(self._misses + 1, _MISSES)
+                self._resting = (1 << self._misses) - 1
+                break
+            self._misses = 0
+            frames += found[0]
+            pos = found[1]
+        return pos
 
     # ------------------------------------------------------------------------------------------ state
 
