@@ -11,19 +11,22 @@ before the wait is over, so a cancelled wait loses nothing. What is there alread
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
+from jsproto.core.auth import Auth
 from jsproto.core.conversation import Conversation, Stage, Wish
+from jsproto.core.events import Authenticate
 from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
-from jsproto.errors import ConversationClosed, OutboundFull
+from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
@@ -38,11 +41,13 @@ from jsproto_io._base import (
     headers_of,
     out_of_time,
     reason_of,
+    refusal_of,
     run_dry,
     unsettled,
 )
 from jsproto_io._facade_async import AsyncJetStream
 from jsproto_io._messages import AsyncMessage
+from jsproto_io._options import AsyncCredentials
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -57,6 +62,7 @@ class AsyncClient(Base):
 
     _kicked: bool
     _now: Callable[[], float]
+    _credentials: AsyncCredentials
 
     # ------------------------------------------------------------------ the three verbs
 
@@ -234,6 +240,25 @@ class AsyncClient(Base):
                 return self._connection.settle(once, ANY_TIME)
             except OutboundFull:
                 await self._changed()
+
+    # ------------------------------------------------------------------ credentials
+
+    async def _authenticated(self, order: Authenticate, wanted: Callable[[], bool]) -> None:
+        """Find credentials and hand them over, if the handshake that asked is still ``wanted`` then."""
+        failure: JsprotoError | None = None
+        auth = Auth()
+        try:
+            given = self._credentials(order.server, order.nonce)
+            auth = await given if inspect.isawaitable(given) else given
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
+            failure = refusal_of(order, error)
+        if not wanted():
+            return  # too late: that handshake is over
+        if failure is None:
+            self._connection.authenticate(auth, self._now())
+        else:
+            self._connection.authentication_failed(failure, self._now())
+        self._pump()
 
     # ------------------------------------------------------------------ waiting
 

@@ -197,8 +197,15 @@ class Base:
         else:
             self._connection.transport_up(now)
 
+    def _arrived(self, data: bytes, now: float) -> None:
+        """Bytes came from the stream."""
+        if self._tls is None:
+            self._connection.receive_data(data, now)
+        else:
+            self._heard(self._tls, data, now)
+
     def _heard(self, tls: Filter, data: bytes, now: float) -> None:
-        """Bytes came from a stream with TLS over it."""
+        """They came through TLS."""
         stood = tls.stands
         try:
             said = tls.received(data)

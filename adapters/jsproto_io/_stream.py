@@ -18,7 +18,6 @@ from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto.core.servers import Server
 from jsproto_io._plug import CHUNK, UNDER_WAY, taken
-from jsproto_io._tls import Filter
 from jsproto_io._ways import Nursery, Ways
 
 
@@ -30,11 +29,9 @@ class Owner(Protocol):
     _options: Options
     _now: Callable[[], float]
 
-    _tls: Filter | None
-
     def _opened_stream(self, now: float) -> None: ...
 
-    def _heard(self, tls: Filter, data: bytes, now: float) -> None: ...
+    def _arrived(self, data: bytes, now: float) -> None: ...
 
     def _failed(self, error: Exception | None) -> None: ...
 
@@ -124,11 +121,7 @@ class Stream:
             if not data:
                 self._lost(None)
                 return
-            tls = client._tls
-            if tls is None:
-                client._connection.receive_data(data, client._now())
-            else:
-                client._heard(tls, data, client._now())
+            client._arrived(data, client._now())
             client._received()
 
     def _lost(self, error: Exception | None) -> None:

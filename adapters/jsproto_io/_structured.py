@@ -18,19 +18,15 @@ costs a run of messages what it costs one message, and nothing is taken before a
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import ClassVar, Self, cast
 
-from jsproto.core.auth import Auth
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
-from jsproto.errors import JsprotoError
 from jsproto_io._async import AsyncClient
-from jsproto_io._base import refusal_of
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._stream import Stream
 from jsproto_io._ways import NEVER, Event, Nursery, Scope, Ways
@@ -211,21 +207,6 @@ class StructuredClient(AsyncClient):
                 self._connection.transport_unsent(len(link.unsent), self._now())
 
     def _authenticate(self, order: Authenticate) -> None:
-        if self._link is not None:
-            self._link.start_soon(partial(self._authenticated, order, self._link))
-
-    async def _authenticated(self, order: Authenticate, link: Stream) -> None:
-        failure: JsprotoError | None = None
-        auth = Auth()
-        try:
-            given = self._credentials(order.server, order.nonce)
-            auth = await given if inspect.isawaitable(given) else given
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
-            failure = refusal_of(order, error)
-        if link.client is None:
-            return  # too late: that handshake is over
-        if failure is None:
-            self._connection.authenticate(auth, self._now())
-        else:
-            self._connection.authentication_failed(failure, self._now())
-        self._pump()
+        link = self._link
+        if link is not None:
+            link.start_soon(partial(self._authenticated, order, lambda: link is self._link))

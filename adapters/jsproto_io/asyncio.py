@@ -14,17 +14,13 @@ lives. Closing is bounded by ``close_timeout``, whatever the peer does: what the
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Coroutine, Generator
 from time import monotonic
 from typing import Self, Unpack, cast, final
 
-from jsproto.core.auth import Auth
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
-from jsproto.errors import JsprotoError
 from jsproto_io._async import AsyncClient, Events, Feed, Sink
-from jsproto_io._base import refusal_of
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
@@ -217,23 +213,8 @@ class Client(AsyncClient):
     # ------------------------------------------------------------------ credentials
 
     def _authenticate(self, order: Authenticate) -> None:
-        self._spawn(self._authenticated(order, self._link))
-
-    async def _authenticated(self, order: Authenticate, link: _Link | None) -> None:
-        failure: JsprotoError | None = None
-        auth = Auth()
-        try:
-            given = self._credentials(order.server, order.nonce)
-            auth = await given if inspect.isawaitable(given) else given
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
-            failure = refusal_of(order, error)
-        if link is not self._link:
-            return  # too late: that handshake is over
-        if failure is None:
-            self._connection.authenticate(auth, self._now())
-        else:
-            self._connection.authentication_failed(failure, self._now())
-        self._pump()
+        link = self._link
+        self._spawn(self._authenticated(order, lambda: link is self._link))
 
 
 @final
@@ -278,11 +259,7 @@ class _Link(asyncio.Protocol):
         """Bytes came."""
         client = self.client
         if client is not None:
-            tls = client._tls
-            if tls is None:
-                client._connection.receive_data(data, client._now())
-            else:
-                client._heard(tls, data, client._now())
+            client._arrived(data, client._now())
             client._received()
 
     def resume_writing(self) -> None:

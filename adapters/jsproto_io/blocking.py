@@ -176,11 +176,7 @@ class Client(SyncClient):
         happened = plug.wait(patience)
         now = self._looked = monotonic()
         if isinstance(happened, bytes):
-            tls = self._tls
-            if tls is None:
-                connection.receive_data(happened, now)
-            else:
-                self._heard(tls, happened, now)
+            self._arrived(happened, now)
         elif isinstance(happened, Lost):
             self._failed(happened.error)
         elif happened is OPENED:
