@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, TypeVar, cast
 
 from attrs import field, frozen
 
@@ -49,6 +49,8 @@ from jsproto.jetstream.status import Place, Verdict, judge, status_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
+
+T_co = TypeVar("T_co", covariant=True)
 
 #: Seconds of silence after which a transfer is taken for dead. The server's own patience is 5 s.
 PATIENCE: Final = 10.0
@@ -92,7 +94,58 @@ class TransferTimer(Enum):
     SIGN = "SIGN"
 
 
-class Snapshot(Conversation[bytes]):
+class Transfer(Conversation[T_co]):
+    """What taking and putting back have in common: one request on one link, and patience.
+
+    Attributes:
+        size: bytes of the chunks so far.
+    """
+
+    __slots__ = ("_about", "_call", "_patience", "_request", "size", "timers")
+
+    STATE: ClassVar[Codecs] = {**Conversation.STATE, "_call": PLAIN, "size": PLAIN, "timers": PART}
+
+    def __init__(self, request: str, about: Asked, patience: float) -> None:
+        super().__init__()
+        if not patience > 0:
+            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
+        self._request = request
+        self._about = about
+        self._patience = patience
+        self._call = 0
+        self.size: int = 0
+        self.timers = Timers(TransferTimer)
+
+    def opened(self, now: float) -> None:
+        """Ask, if the link is up."""
+        self._sign(now)
+        if self.port.up:
+            self._ask()
+
+    def link_up(self, now: float) -> None:
+        """Ask, if it was opened without a link."""
+        if not self.ended and not self._call:
+            self._ask()
+
+    def end(self, error: JsprotoError | None = None) -> None:
+        """End, and wait for nothing any more."""
+        self.timers.clear()
+        super().end(error)
+
+    @property
+    def deadline(self) -> float | None:
+        """When silence is long enough."""
+        return self.timers.next()
+
+    def _ask(self) -> None:
+        """Send the request."""
+        raise NotImplementedError
+
+    def _sign(self, now: float) -> None:
+        self.timers.set(TransferTimer.SIGN, now + self._patience)
+
+
+class Snapshot(Transfer[bytes]):
     """A stream as chunks of its archive, in order: a feed that ends well, or raises.
 
     Args:
@@ -106,34 +159,19 @@ class Snapshot(Conversation[bytes]):
 
     Attributes:
         origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
-        chunks: chunks that came; ``size`` is their bytes.
+        chunks: chunks that came.
 
     Raises:
         InvalidConfig: sizes that cannot work.
     """
 
-    __slots__ = (
-        "_about",
-        "_body",
-        "_call",
-        "_frames",
-        "_patience",
-        "_request",
-        "chunks",
-        "complete",
-        "origin",
-        "size",
-        "timers",
-    )
+    __slots__ = ("_body", "_frames", "chunks", "complete", "origin")
 
     STATE: ClassVar[Codecs] = {
-        **Conversation.STATE,
-        "_call": PLAIN,
+        **Transfer.STATE,
         "_frames": PLAIN,
         "chunks": PLAIN,
         "complete": PLAIN,
-        "size": PLAIN,
-        "timers": PART,
     }
 
     def __init__(
@@ -147,15 +185,11 @@ class Snapshot(Conversation[bytes]):
         check: bool = False,
         patience: float = PATIENCE,
     ) -> None:
-        super().__init__()
+        super().__init__(api.stream_snapshot(stream), Asked(what="snapshot", stream=stream), patience)
         if chunk_size and not 1024 <= chunk_size <= 1024 * 1024:
             raise InvalidConfig(f"expected a chunk_size of 1 kB to 1 MB, seen {chunk_size!r}")
         if window_size and not 1024 <= window_size <= 32 * 1024 * 1024:
             raise InvalidConfig(f"expected a window_size of 1 kB to 32 MB, seen {window_size!r}")
-        if not patience > 0:
-            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
-        self._about = Asked(what="snapshot", stream=stream)
-        self._request = api.stream_snapshot(stream)
         wishes = {
             "no_consumers": not consumers,
             "chunk_size": chunk_size,
@@ -163,28 +197,17 @@ class Snapshot(Conversation[bytes]):
             "jsck": check,
         }
         self._body = {name: wish for name, wish in wishes.items() if wish}
-        self._patience = patience
-        self._call = 0
         self._frames: deque[Delivery] = deque()
         self.origin: Origin | None = None
         self.chunks = 0
-        self.size = 0
         self.complete = False
-        self.timers = Timers(TransferTimer)
 
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
         """Listen on a subject of our own, and ask."""
         self.port.subscribe(self.port.address())
-        self._sign(now)
-        if self.port.up:
-            self._ask()
-
-    def link_up(self, now: float) -> None:
-        """Ask, if it was opened without a link."""
-        if not self.ended and not self._call:
-            self._ask()
+        super().opened(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """A snapshot cannot go on over another link."""
@@ -240,7 +263,6 @@ class Snapshot(Conversation[bytes]):
         """End; after an error what is at hand is worth nothing and is not handed out."""
         if error is not None:
             self._frames.clear()
-        self.timers.clear()
         super().end(error)
 
     # ------------------------------------------------------------------ the user's side
@@ -260,11 +282,6 @@ class Snapshot(Conversation[bytes]):
         """How many chunks are at hand."""
         return len(self._frames)
 
-    @property
-    def deadline(self) -> float | None:
-        """When silence is long enough."""
-        return self.timers.next()
-
     def snapshot(self) -> dict[str, object]:
         """Where it is, and what the server said of the stream."""
         origin = None if self.origin is None else dict(self.origin.members)
@@ -280,9 +297,6 @@ class Snapshot(Conversation[bytes]):
         body = {"deliver_subject": self.port.subject, **self._body}
         self._call = self.port.call(Call(self._request, to_json(body), None, self._patience))
 
-    def _sign(self, now: float) -> None:
-        self.timers.set(TransferTimer.SIGN, now + self._patience)
-
     def _over(self, status: tuple[int, str] | None) -> None:
         if status is not None:
             row = judge(*status, Place.SNAPSHOT)
@@ -293,7 +307,7 @@ class Snapshot(Conversation[bytes]):
         self.end()
 
 
-class Restore(Conversation[StreamInfo]):
+class Restore(Transfer[StreamInfo]):
     """Makes a stream of chunks that `Snapshot` gave, in the same order: a sink with one result.
 
     Args:
@@ -302,7 +316,7 @@ class Restore(Conversation[StreamInfo]):
         patience: seconds without a sign of life.
 
     Attributes:
-        sent: chunks that were sent; ``size`` is their bytes.
+        sent: chunks that were sent.
 
     Raises:
         InvalidResponse: an origin without configuration or state.
@@ -310,46 +324,31 @@ class Restore(Conversation[StreamInfo]):
     """
 
     __slots__ = (
-        "_about",
-        "_call",
         "_draining",
         "_finish",
         "_flight",
         "_given",
         "_members",
-        "_patience",
-        "_request",
         "_result",
         "_subject",
         "sent",
-        "size",
-        "timers",
     )
 
     STATE: ClassVar[Codecs] = {
-        **Conversation.STATE,
-        "_call": PLAIN,
+        **Transfer.STATE,
         "_draining": PLAIN,
         "_finish": PLAIN,
         "_flight": PLAIN,
         "_given": PLAIN,
         "_subject": PLAIN,
         "sent": PLAIN,
-        "size": PLAIN,
-        "timers": PART,
     }
 
     def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float = PATIENCE) -> None:
-        super().__init__()
-        if not patience > 0:
-            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
         name = origin.config.name
         _ = origin.state
-        self._about = Asked(what="restore", stream=name)
-        self._request = api.stream_restore(name)
+        super().__init__(api.stream_restore(name), Asked(what="restore", stream=name), patience)
         self._members = {each: origin.members[each] for each in ("config", "state")}
-        self._patience = patience
-        self._call = 0
         self._finish = 0
         self._subject = ""
         self._flight: set[int] = set()
@@ -357,21 +356,8 @@ class Restore(Conversation[StreamInfo]):
         self._result: StreamInfo | None = None
         self._given = False
         self.sent = 0
-        self.size = 0
-        self.timers = Timers(TransferTimer)
 
     # ------------------------------------------------------------------ facts
-
-    def opened(self, now: float) -> None:
-        """Say what is to be made."""
-        self._sign(now)
-        if self.port.up:
-            self._ask()
-
-    def link_up(self, now: float) -> None:
-        """Ask, if it was opened without a link."""
-        if not self.ended and not self._call:
-            self._ask()
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """A restore cannot go on over another link; the server forgets what came of it, unless it was killed."""
@@ -429,11 +415,6 @@ class Restore(Conversation[StreamInfo]):
         self._draining = True
         self._settle()
 
-    def end(self, error: JsprotoError | None = None) -> None:
-        """End, and wait for nothing any more."""
-        self.timers.clear()
-        super().end(error)
-
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
@@ -478,11 +459,6 @@ class Restore(Conversation[StreamInfo]):
         """1 while the result is there and not taken."""
         return 1 if self._result is not None and not self._given else 0
 
-    @property
-    def deadline(self) -> float | None:
-        """When silence is long enough."""
-        return self.timers.next()
-
     # ------------------------------------------------------------------ steps
 
     def snapshot(self) -> dict[str, object]:
@@ -508,6 +484,3 @@ class Restore(Conversation[StreamInfo]):
     def _settle(self) -> None:
         if self._draining and self._subject and not self._flight and not self._finish and not self.ended:
             self._finish = self.port.call(Call(self._subject, b"", None, self._patience))
-
-    def _sign(self, now: float) -> None:
-        self.timers.set(TransferTimer.SIGN, now + self._patience)
