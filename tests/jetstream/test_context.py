@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import json
 from datetime import timedelta
 from typing import ForwardRef
 
 import attrs
 import pytest
 
-from jsproto.core.conversation import Port
 from jsproto.core.procedure import Procedure
 from jsproto.errors import InvalidConfig, InvalidSubject, RequestTimeout
 from jsproto.jetstream import settings
@@ -27,35 +25,9 @@ from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.window import PublishWindow
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
+from tests.jetstream.context_rig import CONSUMER_INFO, STREAM_INFO, answer, asked, opened
 
-STREAM_INFO = {"config": {"name": "S", "subjects": ["s.>"]}, "created": "2026-01-01T00:00:00Z", "state": {}}
-CONSUMER_INFO = {
-    "stream_name": "S",
-    "name": "C",
-    "created": "2026-01-01T00:00:00Z",
-    "config": {"durable_name": "C", "ack_policy": "explicit"},
-    "delivered": {},
-    "ack_floor": {},
-}
 DELIVERY = ("2", "s.a", "$JS.ACK.S.C.1.7.3.1700000000000000000.0", None, b"x")
-
-
-def opened(conversation, now=0.0):
-    conversation.port = Port()
-    conversation.opened(now)
-    return conversation
-
-
-def asked(conversation):
-    """Subject and body of the newest request."""
-    command = conversation.port.commands[-1]
-    return command.subject, json.loads(command.payload) if command.payload else None
-
-
-def answer(conversation, members, now=0.0):
-    frame = ("1", "_INBOX.R.1.1", "", None, json.dumps(members).encode())
-    conversation.replied(conversation.script._token, frame, now)
-    return conversation.take(now)
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
 
-from jsproto.core.conversation import Port, Stage
+from jsproto.core.conversation import Stage
 from jsproto.core.subscription import Overflow
 from jsproto.errors import InvalidConfig, InvalidSubject
 from jsproto.jetstream import settings
@@ -19,38 +18,12 @@ from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.subscribe_checks import NoSubject, PullAckPolicy, QueueWithHeartbeat
 from jsproto.jetstream.workflow import Subscribe
-
-INFO = {
-    "stream_name": "S",
-    "name": "C",
-    "created": "2026-01-01T00:00:00Z",
-    "config": {"durable_name": "C", "ack_policy": "explicit"},
-    "delivered": {},
-    "ack_floor": {},
-}
+from tests.jetstream.context_rig import CONSUMER_INFO, answer, asked, opened
 
 
 @pytest.fixture
 def js():
     return JetStream(timeout=3.0)
-
-
-def opened(conversation):
-    conversation.port = Port()
-    conversation.opened(0.0)
-    return conversation
-
-
-def asked(conversation):
-    """Subject and body of the newest request."""
-    command = conversation.port.commands[-1]
-    return command.subject, json.loads(command.payload) if command.payload else None
-
-
-def answer(conversation, members):
-    frame = ("1", "_INBOX.R.1.1", "", None, json.dumps(members).encode())
-    conversation.replied(conversation.script._token, frame, 0.0)
-    return conversation.take(0.0)
 
 
 # ---------------------------------------------------------------------------------------------- settings by name
@@ -144,7 +117,7 @@ def test_a_pull_subscription_gives_a_handle_that_knows_its_consumer(js):
 
     assert asked(found) == ("$JS.API.CONSUMER.INFO.S.C", None)
     assert found.deadline == 2.0
-    handle = answer(found, INFO)
+    handle = answer(found, CONSUMER_INFO)
     assert (handle.stream.name, handle.name, handle.cached.name) == ("S", "C", "C")
     assert handle.stream.js is js
 

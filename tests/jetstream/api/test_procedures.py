@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
 
 from jsproto.core.conversation import Call
-from jsproto.core.message import Message
-from jsproto.core.procedure import Steps
 from jsproto.errors import (
     InvalidConfig,
     InvalidResponse,
@@ -32,6 +29,7 @@ from jsproto.jetstream.api.errors import (
 )
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
+from tests.jetstream.api.asking import message, refusal, run
 
 API = ApiSubjects()
 S = StreamConfig(name="S", subjects=["s.>"])
@@ -44,34 +42,7 @@ STREAM = {
 CONSUMER = {"stream_name": "S", "name": "C", "config": {"durable_name": "C", "filter_subject": "s.a"}}
 
 
-def refusal(code: int, err_code: int, description: str) -> dict[str, object]:
-    return {"type": "x", "error": {"code": code, "err_code": err_code, "description": description}}
-
-
 NO_STREAM = refusal(404, 10059, "stream not found")
-
-
-def message(payload: bytes, block: bytes | None = None) -> Message:
-    return Message(("1", "_INBOX.r", "", block, payload))
-
-
-def run(steps: Steps[object], *answers: object) -> tuple[object, list[tuple[str, object]]]:
-    """Step a generator with these answers; its result, and the subject and body of each question."""
-    asked: list[tuple[str, object]] = []
-    left = list(answers)
-    try:
-        step = next(steps)
-        while True:
-            assert isinstance(step, Call)
-            asked.append((step.subject, json.loads(step.payload) if step.payload else None))
-            one = left.pop(0)
-            if isinstance(one, Exception):
-                step = steps.throw(one)
-            else:
-                step = steps.send(one if isinstance(one, Message) else message(json.dumps(one).encode()))
-    except StopIteration as stop:
-        assert left == []
-        return stop.value, asked
 
 
 def test_creating_a_stream_sends_what_is_set_and_answers_what_was_made() -> None:
