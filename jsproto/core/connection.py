@@ -233,7 +233,7 @@ class Connection:
         """How many bytes the transport still holds. Say it after a write and when the transport has drained."""
         self._at(now)
         self._unsent = unsent
-        if self._choked and self._exchange.outbound.size + unsent <= self._options.outbound_low:
+        if self._choked and self._outbound.size + unsent <= self._options.outbound_low:
             self._choked = False
             self._events.append(Ready(None))
 
@@ -274,6 +274,7 @@ class Connection:
         Raises:
             LocalProtocolError: the conversation takes no such item, or has ended.
         """
+        # Once per message: `_at`, written out.
         if now < self._now:
             now = self._now
         else:
@@ -290,6 +291,7 @@ class Connection:
 
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
         """The next item, NEED_DATA (wait for `Ready`) or ENDED. Raises the conversation's error once drained."""
+        # Once per message: `_at`, written out.
         if now < self._now:
             now = self._now
         else:
@@ -339,17 +341,17 @@ class Connection:
         data = self._exchange.encoded(publish)
         state = self._link.state
         if state is LinkState.UP:
-            if self._exchange.outbound.size + self._unsent >= self._options.outbound_high:
+            if self._outbound.size + self._unsent >= self._options.outbound_high:
                 self._choked = True
                 return False
-            self._exchange.outbound.append(data)
+            self._outbound.append(data)
             return True
         if state is LinkState.CLOSING or state is LinkState.CLOSED:
             raise ConversationClosed("expected an open connection, this one is closed")
-        if self._exchange.outbound.kept_size + len(data) > self._options.max_backlog:
+        if self._outbound.kept_size + len(data) > self._options.max_backlog:
             self._choked = True
             return False
-        self._exchange.outbound.keep(data)
+        self._outbound.keep(data)
         return True
 
     def authenticate(self, auth: Auth, now: float) -> None:
@@ -432,7 +434,7 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """Everything that must go to the transport now; it counts as handed over."""
-        data = self._exchange.outbound.take()
+        data = self._outbound.take()
         self.stats.bytes_out += len(data)
         return data
 
@@ -498,7 +500,7 @@ class Connection:
             self._refused(refusal(frame.text), now)
         elif frame is Control.PING:
             self.stats.pings_in += 1
-            self._exchange.outbound.append_bound(PONG)
+            self._outbound.append_bound(PONG)
         elif frame is Control.PONG and self._exchange.ponged(now):
             self._verified = self._link.state in {LinkState.CHECKING, LinkState.CLOSING}
 
@@ -631,7 +633,7 @@ class Connection:
         self._events.append(Connected(info, resumed))
         self._look_for_lameness(info)
         self._exchange.restore(now)
-        if self._choked and self._exchange.outbound.size <= self._options.outbound_low:
+        if self._choked and self._outbound.size <= self._options.outbound_low:
             self._choked = False
             self._events.append(Ready(None))
 
@@ -715,8 +717,8 @@ class Connection:
         self._finish(error)
 
     def _finish(self, error: JsprotoError | None) -> None:
-        if self._exchange.outbound.kept_size:
-            self._events.append(Notice(None, NoticeKind.UNSENT, self._exchange.outbound.kept_size))
+        if self._outbound.kept_size:
+            self._events.append(Notice(None, NoticeKind.UNSENT, self._outbound.kept_size))
         self._exchange.unplug()
         self._exchange.clear()
         self._link.timers.clear()
@@ -796,10 +798,10 @@ class Connection:
             self._outbound.append(data)
         elif state is LinkState.CLOSED:
             raise ConversationClosed("expected an open connection, this one is closed")
-        elif self._exchange.outbound.kept_size + len(data) > self._options.max_backlog:
+        elif self._outbound.kept_size + len(data) > self._options.max_backlog:
             raise OutboundFull(f"expected at most {self._options.max_backlog} bytes kept while no link is up")
         else:
-            self._exchange.outbound.keep(data)
+            self._outbound.keep(data)
 
 
 def _all_of_one_sid(frames: list[Frame]) -> TypeGuard[list[Delivery]]:

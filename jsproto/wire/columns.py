@@ -6,10 +6,10 @@ are joined, decoded and cut into words together; and each column of words (subje
 No step of ours is taken for a single message, which makes it three times as fast as the loop of the parser.
 
 It is a guess that proves itself, or is dropped. Lines are joined by a CR, so the last word of one and the first of the
-next are one text, a size and ``MSG`` with a CR between: finding every one of them in a table of such texts, while there is no other CR
-and there are as many words as there must be, says that each line has just its words and that each size is a number. And
-if every size is the length of the piece behind its line, then every payload is whole and ends with CR LF, and every
-line begins where the payload before it ended. Whatever does not fit (a payload with CR LF in it, headers, a status, a
+next are one text, a size and ``MSG`` with a CR between: finding every one of them in a table of such texts, while there
+is no other CR and there are as many words as there must be, says that each line has just its words and that each size
+is a number. And if every size is the length of the piece behind its line, then every payload is whole and ends with
+CR LF, and every line begins where the payload before it ended. Whatever does not fit (a payload with CR LF in it, headers, a status, a
 PING, damage) makes no difference to anybody: the loop reads the segment, as if nobody had guessed.
 """
 

@@ -119,7 +119,7 @@ def encode_publish(
         line = f"HPUB {subject} {len(block)} {total}\r\n".encode()
     if len(line) > _MAX_LINE:
         raise _too_long(line)
-    return line + block + payload + _CRLF if block else line + payload + _CRLF
+    return line + block + payload + _CRLF
 
 
 def encode_pub_trusted(subject: str, reply: str, payload: bytes) -> bytes:

@@ -9,10 +9,11 @@ Damage latches. The frames before it are returned, :attr:`Parser.failure` is set
 after a wrong count nothing that follows has a meaning.
 
 Three paths give the same frames. A long segment of messages of one form is read by columns (`jsproto.wire.columns`);
-where that was tried in vain it is tried again later and later. The loop in ``feed`` takes the usual line of a message, single blanks and CR LF, by find,
-decode and split, and looks its numbers up in a table of texts that are numbers: what is in the table needs no further
-check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes that are no UTF-8, other
-operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar. Tests hold the three equal.
+where that was tried in vain it is tried again later and later. The loop in ``feed`` takes the usual line of a message,
+single blanks and CR LF, by find, decode and split, and looks its numbers up in a table of texts that are numbers: what
+is in the table needs no further check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes
+that are no UTF-8, other operations, damage) goes to :meth:`Parser._line`, which knows the whole grammar. Tests hold the
+three equal.
 
 The grammar is that of the server's own parser (server/parser.go): blanks and tabs separate in runs, so two blanks before
 the size are an absent reply. A sid is digits unless ``any_sid``.
