@@ -46,7 +46,7 @@ def connect(
 
     Raises:
         InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
-            `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`.
+            `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`, `TlsFailed`.
     """
     return Client(servers, credentials, options)
 
