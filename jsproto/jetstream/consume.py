@@ -340,14 +340,12 @@ class Consume(PullFeed[M]):
         """When silence, a pull's age, a delay or a beat calls for action."""
         if not self.port.up:
             return None
+        beat = self.hands.due
+        if self.ended or self.state is ConsumeState.DRAINING:
+            return beat  # a status that came since may have set a delay: nobody acts on it any more
         moments = [
             at
-            for at in (
-                self.liveness.deadline,
-                self._timers.next(),
-                self.ledger.deadline,
-                self.hands.due,
-            )
+            for at in (self.liveness.deadline, self._timers.next(), self.ledger.deadline, beat)
             if at is not None
         ]
         return min(moments) if moments else None

@@ -1139,6 +1139,16 @@ def test_the_users_message_can_be_of_a_class_of_his_own():
 # ------------------------------------------------------------------ tables and state
 
 
+@pytest.mark.parametrize("said", [(409, "Leadership Change"), (503, "")])
+def test_what_the_server_says_to_one_that_has_ended_sets_no_time_that_nobody_acts_on(said):
+    rig = Rig(max_messages=2)
+    rig.consume.told(Wish.STOP, 0.0)
+    rig.status(*said)
+    rig.tick(60.0)
+
+    assert rig.consume.deadline is None
+
+
 def test_every_state_is_reached_and_over_is_the_only_end():
     reached = {state for moves in TRANSITIONS.values() for state in moves.values()}
 
