@@ -229,6 +229,16 @@ def test_the_last_of_each_subject_stays_as_it_was_at_the_first_page() -> None:
     assert (rig.batch.up_to_seq, rig.batch.overtaken) == (9, 0)
 
 
+def test_an_end_that_names_no_sequence_leaves_the_one_that_is_known() -> None:
+    rig = Rig(multi_last=["s.a"])
+    rig.message(7, 0)
+    rig.end(0)
+
+    assert rig.taken() == [7]
+    assert rig.take() is ENDED
+    assert rig.batch.up_to_seq == 0
+
+
 def test_a_bound_of_the_users_is_kept_from_the_first_page_on() -> None:
     assert Rig(multi_last=["s"], up_to_seq=4, seq=2).last == {"multi_last": ["s"], "seq": 2, "up_to_seq": 4}
     moment = Rig(multi_last=["s"], up_to_time=Timestamp(0), page=1)

@@ -125,7 +125,7 @@ def pages(
         InvalidResponse: a page without a list where one belongs.
     """
     reading = _Reading()
-    for left in reversed(range(RACES)):
+    for _ in range(RACES):
         reading = _Reading()
         try:
             while True:
@@ -135,8 +135,7 @@ def pages(
                 if reading.page(dict(read(entry, about) for entry in entries), members):
                     break
         except _Shrunk:
-            if left:
-                continue
+            continue
         break
     found = cast("dict[str, T]", reading.found)
     return Listed(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
