@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull import PullNotice, message_size
 
 pytestmark = pytest.mark.live
 
@@ -24,7 +24,7 @@ def test_all_comes_and_never_more_was_asked_than_fits(work, books, nc, tap, boun
     with orders.consumer.consume(expires=4.0, idle_heartbeat=0.5, **bound) as messages:
         for _ in range(150):
             (message,) = kept.take(messages, 1)
-            at_hand = sum(map(len, messages.feed.backlog._run[messages.feed.backlog._at :]))
+            at_hand = sum(map(message_size, messages.feed.backlog.frames()))
             assert at_hand <= 5000
             assert message.size <= 5000
         kept.settle(messages)

@@ -141,7 +141,7 @@ def test_a_second_settlement_is_told_or_raised(work, books, nc):
     message = orders.consumer.next()
 
     assert (message.ack(), message.ack()) == (True, False)
-    assert kept.until(NoticeKind.REPEATED).detail.message is message
+    assert kept.until(NoticeKind.REPEATED).detail is message
 
     message = orders.consumer.next(acking=Acking(strict=True))
     message.ack()
