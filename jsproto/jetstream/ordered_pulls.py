@@ -144,7 +144,10 @@ class Pulls(Intake):
         return True
 
     def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
-        """A status ended one pull. False if the next message is larger than all that may be asked for."""
+        """A status ended one pull. False if the next message is larger than all that may be asked for.
+
+        The delay that this may cost gets its deadline from `ask`: where nothing is to be asked nobody needs to wake up.
+        """
         pull = cast("Pull", self.ledger.find(frame[SUBJECT]))
         settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
@@ -153,11 +156,9 @@ class Pulls(Intake):
         if row.verdict is Verdict.DOES_NOT_FIT:
             if not self._budget.did_not_fit(pull.max_bytes):
                 return True
-            self._timers.set(PullTimer.AGAIN, self._pace.failed(now))
+            self._pace.failed(now)
             return False
-        at = self._pace.fruitless(pull.issued, now)
-        if at is not None:
-            self._timers.set(PullTimer.AGAIN, at)
+        self._pace.fruitless(pull.issued, now)
         return True
 
     def ticked(self, now: float) -> None:

@@ -11,16 +11,13 @@ from hypothesis import strategies as st
 from jsproto.core.conversation import Port, Stage, Wish
 from jsproto.errors import (
     ConnectionClosed,
-    InvalidConfig,
     InvalidResponse,
-    InvalidSubject,
     LocalProtocolError,
     NoResponders,
     PermissionViolation,
     RequestTimeout,
 )
 from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import (
     InvalidConfiguration,
     JetStreamError,
@@ -29,7 +26,6 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
 )
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.leftovers import ATTEMPTS
 from jsproto.jetstream.ordered import (
@@ -38,10 +34,8 @@ from jsproto.jetstream.ordered import (
     OrderedConsumer,
     OrderedInput,
     OrderedNotice,
-    OrderedOptions,
     OrderedState,
 )
-from jsproto.jetstream.ordered_config import RULES
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.sequence import Gap
 from jsproto.jetstream.status import End
@@ -1296,117 +1290,6 @@ def test_ack_subjects_of_eleven_tokens_are_read():
 
     assert rig.take() == [5, 6]
     assert rig.starts[-1]["opt_start_seq"] == 7
-
-
-# ------------------------------------------------------------------ configuration
-
-
-BAD = {
-    "durable_name": "d",
-    "name": "n",
-    "ack_policy": "explicit",
-    "ack_wait": timedelta(seconds=1),
-    "max_deliver": 2,
-    "backoff": [timedelta(seconds=1)],
-    "max_ack_pending": 1,
-    "sample_freq": "100",
-    "deliver_subject": "d",
-    "deliver_group": "q",
-    "mem_storage": False,
-    "num_replicas": 3,
-    "flow_control": True,
-    "idle_heartbeat": timedelta(seconds=1),
-    "max_batch": 1,
-    "max_expires": timedelta(seconds=1),
-    "max_bytes": 1,
-    "max_waiting": 1,
-    "priority_groups": ["g"],
-    "priority_policy": "overflow",
-    "priority_timeout": timedelta(seconds=1),
-    "pause_until": datetime(2030, 1, 1, tzinfo=UTC),
-}
-
-
-def test_each_rule_has_a_test():
-    assert [name for name, _, _ in RULES] == list(BAD)
-
-
-@pytest.mark.parametrize("name", list(BAD))
-def test_what_no_ordered_consumer_can_have_is_refused_by_name(name):
-    with pytest.raises(InvalidConfig, match=name):
-        OrderedOptions(config=ConsumerConfig(**{name: BAD[name]}))
-
-
-@pytest.mark.parametrize(
-    "config", [{"ack_policy": "none"}, {"max_deliver": 1}, {"mem_storage": True}, {"num_replicas": 1}]
-)
-def test_what_an_ordered_consumer_has_anyway_may_be_said(config):
-    assert OrderedOptions(config=ConsumerConfig(**config)).shared == OrderedOptions().shared
-
-
-@pytest.mark.parametrize(
-    ("config", "match"),
-    [
-        ({"deliver_policy": "by_start_sequence"}, "expected opt_start_seq with"),
-        ({"deliver_policy": "by_start_time"}, "expected opt_start_time with"),
-        ({"opt_start_seq": 5}, "expected no opt_start_seq"),
-        (
-            {"deliver_policy": "new", "opt_start_time": datetime(2024, 1, 1, tzinfo=UTC)},
-            "expected no opt_start_time",
-        ),
-        (
-            {
-                "deliver_policy": "by_start_sequence",
-                "opt_start_seq": 1,
-                "opt_start_time": datetime(2024, 1, 1, tzinfo=UTC),
-            },
-            "expected no opt_start_time",
-        ),
-        ({"deliver_policy": "by_start_sequence", "opt_start_seq": 0}, "from 1"),
-        ({"inactive_threshold": timedelta(0)}, "inactive_threshold"),
-        ({"filter_subject": "a", "filter_subjects": ["b"]}, "both"),
-    ],
-)
-def test_starts_and_filters_that_can_not_be_are_refused(config, match):
-    with pytest.raises(InvalidConfig, match=match):
-        OrderedOptions(config=ConsumerConfig(**config))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"pulls": ConsumeOptions(group="g")},
-        {"pulls": ConsumeOptions(on_deleted=OnDeleted.RETRY)},
-        {"pulls": ConsumeOptions(watch_gaps=True)},
-        {"create_timeout": 0},
-        {"create_timeout": float("inf")},
-        {"first_attempts": 0},
-    ],
-)
-def test_options_that_can_not_work_are_refused(options):
-    with pytest.raises(InvalidConfig):
-        OrderedOptions(**options)
-
-
-def test_names_that_can_not_be_are_refused():
-    with pytest.raises(InvalidSubject):
-        OrderedOptions(name_prefix="a.b")
-    with pytest.raises(InvalidSubject):
-        OrderedConsumer(ApiSubjects(), "a.b", Messages())
-
-
-def test_the_filter_is_in_the_subject_of_the_creation():
-    rig = Rig(config={"filter_subject": "s.a"})
-
-    assert rig.log[-1].subject == f"{CREATE}{rig.creates[0].name}.s.a"
-
-
-def test_the_last_of_each_subject_is_of_all_subjects_where_none_is_named():
-    policy = {"deliver_policy": "last_per_subject"}
-
-    assert Rig(config=policy).creates[0].config["filter_subject"] == ">"
-    assert Rig(config={**policy, "filter_subject": "a.*"}).creates[0].config["filter_subject"] == "a.*"
-    assert "filter_subject" not in Rig(config={**policy, "filter_subjects": ["a"]}).creates[0].config
 
 
 # ------------------------------------------------------------------ the table
