@@ -120,7 +120,7 @@ class Incarnation(Stateful):
 
     def late(self, frame: Delivery) -> str:
         """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
-        about = Asked(what="create consumer", stream=self._stream)
+        about = Asked()  # of an error that nobody sees
         try:
             return ConsumerInfo.from_wire(answer(frame[PAYLOAD], about), about).name
         except JsprotoError:

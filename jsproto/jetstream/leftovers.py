@@ -78,11 +78,10 @@ class Leftovers(Stateful):
         self.go_on(port, now)
 
     def go_on(self, port: Port, now: float) -> None:
-        """Delete the next, if none is under way and the link is up."""
-        while self._script is None and self.names and port.up:
+        """Delete the next, if none is under way and the link is up. A removal begins with a wait, so none is over at once."""
+        if self._script is None and self.names and port.up:
             self._script = self._removal()
             self._script.opened(port, now)
-            self._judge()
 
     def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
         """An answer came. Whether it was waited for here."""
@@ -92,7 +91,7 @@ class Leftovers(Stateful):
         before = script.waiting
         script.replied(port, token, frame, now)
         self._judge()
-        waited = script.done or script.waiting is not before
+        waited = script.waiting is not before
         self.go_on(port, now)
         return waited
 
