@@ -71,6 +71,29 @@ def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_na
     )
 
 
+def test_a_consumer_that_is_named_and_not_there_is_missed_by_name():
+    found = refusal(Phase.LOOKUP, {Fact.NAMED, Fact.NOT_FOUND}, {"consumer": "'C'"})
+
+    assert (found.check.error, found.message) == (ConsumerNotFound, "expected a consumer 'C', seen none")
+    assert refusal(Phase.LOOKUP, {Fact.NAMED, Fact.NOT_FOUND, Fact.PULL}, {}) is None
+
+
+def test_a_check_holds_or_does_not():
+    by_code = {check.code: check for check in CHECKS}
+    raced = frozenset({Fact.PULL, Fact.RACED, Fact.FOUND_PUSH, Fact.CONFIG_DIFFERS})
+
+    assert by_code["PULL_ON_PUSH"].holds(raced) is True
+    assert by_code["CONFIG_MISMATCH"].holds(raced) is False
+    assert by_code["CONFIG_MISMATCH"].holds(raced - {Fact.RACED}) is True
+    assert {check.after_race for check in CHECKS} == {True, False}
+
+
+def test_a_refusal_of_no_kind_names_no_check():
+    assert SubscribeRefused.check == ""
+    assert refused.NoMatchingStream("said").streams == ()
+    assert refused.ConfigMismatch("said").differences == ()
+
+
 def test_where_no_check_holds_nothing_is_refused():
     assert refusal(Phase.FOUND, [Fact.FOUND_PUSH], {}) is None
 

@@ -296,6 +296,76 @@ def test_empty_and_unset_are_the_same():
     assert checked(pushed(), settings=ConsumerConfig(max_deliver=0, headers_only=False)) is Located
 
 
+# ------------------------------------------------------------------ what is said
+
+#: Class of the refusal, what was asked, what was found (names of streams, or the consumer C), and all that is said.
+SAID = (
+    (refused.QueueWithHeartbeat, {"subject": "s.a", "queue": "q", "settings": ConsumerConfig(idle_heartbeat=SECOND)}, None,
+     "expected no idle_heartbeat beside a queue, seen idle_heartbeat datetime.timedelta(seconds=1) with queue 'q'"),
+    (refused.QueueWithFlowControl, {"subject": "s.a", "queue": "q", "settings": ConsumerConfig(flow_control=True)}, None,
+     "expected no flow_control beside a queue, seen flow_control with queue 'q'"),
+    (refused.NoSubject, {}, None, "expected a subject or a stream, seen neither"),
+    (refused.PullAckPolicy, {"stream": "S", "pull": True, "settings": ConsumerConfig(ack_policy="all")}, None,
+     "expected ack_policy explicit for a pull subscription, seen 'all'"),
+    (refused.PullWithDeliverSubject, {"stream": "S", "pull": True, "settings": ConsumerConfig(deliver_subject="d")}, None,
+     "expected no deliver_subject for a pull subscription, seen 'd'"),
+    (refused.FlowControlWithoutHeartbeat, {"subject": "s.a", "settings": ConsumerConfig(flow_control=True)}, None,
+     "expected an idle_heartbeat beside flow_control, seen none"),
+    (refused.NoMatchingStream, {"subject": "s.a"}, ["S", "T"],
+     "expected exactly one stream for subject 's.a', seen ('S', 'T')"),
+    (refused.PullOnPush, {"pull": True}, pushed(),
+     "expected a consumer without deliver_subject for a pull subscription, seen 'd.x' of consumer 'C'"),
+    (refused.PushOnPull, {}, info(),
+     "expected a consumer with a deliver_subject, seen none at consumer 'C': it needs a pull subscription"),
+    (refused.DuplicateSubscription, {}, pushed(bound=True),
+     "expected consumer 'C' to be free, seen it is bound to a subscription already"),
+    (refused.ConsumerHasGroup, {}, pushed(deliver_group="g"),
+     "expected queue 'g' for consumer 'C', which was made for it, seen no queue"),
+    (refused.OtherGroup, {"queue": "h"}, pushed(deliver_group="g"),
+     "expected queue 'g' for consumer 'C', which was made for it, seen queue 'h'"),
+    (refused.ConsumerHasNoGroup, {"queue": "g"}, pushed(),
+     "expected consumer 'C' to have the deliver group 'g', seen it has none"),
+    (refused.FilterMismatch, {"subject": "s.a"}, pushed(filter_subject="s.b"),
+     "expected consumer 'C' to filter 's.a', seen 's.b'"),
+    (refused.FilterMismatch, {"settings": ConsumerConfig(filter_subjects=["s.a", "s.b"])}, pushed(filter_subjects=["s.c", "s.d"]),
+     "expected consumer 'C' to filter 's.a, s.b', seen 's.c, s.d'"),
+    (refused.ConsumerHasFlowControl, {"queue": "g"}, pushed(deliver_group="g", idle_heartbeat=1_000_000_000, flow_control=True),
+     "expected consumer 'C' to have no flow_control for a queue, seen it has"),
+    (refused.ConsumerHasHeartbeat, {"queue": "g"}, pushed(deliver_group="g", idle_heartbeat=1_000_000_000),
+     "expected consumer 'C' to have no idle_heartbeat for a queue, seen Duration.from_ns(1000000000)"),
+    (refused.ConfigMismatch, {"settings": ConsumerConfig(max_deliver=3, description="d")}, pushed(max_deliver=5),
+     "expected consumer 'C' to be as asked for, seen \"description None for 'd'; max_deliver 5 for 3\"; a subscription does not change it"),
+    (refused.RaceLost, None, pushed(),
+     "expected consumer 'C' to be made here, seen somebody else made it at the same moment"),
+)  # fmt: skip
+
+
+def refusing(asked: dict[str, object] | None, there: object) -> Exception:
+    """What a subscription is refused with; ``None`` asked is a race that was lost for the durable C."""
+    if asked is None:
+        durable = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
+        return play(ensure(API, durable, "S", "m"), EXISTS, there)[1]
+    if isinstance(there, list):
+        return play(locate(API, Subscribe(**asked)), {"streams": there, "total": len(there)})[1]
+    if there is not None:
+        return play(locate(API, Subscribe(stream="S", consumer="C", **asked)), there)[1]
+    with pytest.raises(refused.SubscribeRefused) as error:
+        Subscribe(**asked)
+    return error.value
+
+
+@pytest.mark.parametrize(("kind", "asked", "there", "said"), SAID)
+def test_a_refusal_says_what_was_expected_and_what_was_seen(kind, asked, there, said):
+    error = refusing(asked, there)
+
+    assert type(error) is kind
+    assert str(error) == said
+
+
+def test_every_refusal_is_said():
+    assert {kind for kind, *_ in SAID} == set(refused.SubscribeRefused.__subclasses__())
+
+
 # ------------------------------------------------------------------ ensure
 
 
