@@ -5,6 +5,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     JsprotoError
     ├── LocalProtocolError      the caller: nothing was sent, nothing changed
     │   ├── InvalidSubject  InvalidHeader  InvalidConfig  PayloadTooLarge
+    │   ├── InvalidCredentials  CredentialsUnavailable
     │   └── ConversationClosed  OutboundFull  BusyConversation
     ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
     │   └── InvalidResponse
@@ -68,6 +69,14 @@ class InvalidHeader(LocalProtocolError, ValueError):
 
 class InvalidConfig(LocalProtocolError, ValueError):
     """Options or a configuration that cannot work, refused before anything is sent."""
+
+
+class InvalidCredentials(LocalProtocolError, ValueError):
+    """A key, a seed, a JWT or a creds text that is damaged or of the wrong kind. The message holds nothing of it."""
+
+
+class CredentialsUnavailable(LocalProtocolError):
+    """Credentials could not be had: a file that cannot be read, its path is named, or nothing installed that signs."""
 
 
 class PayloadTooLarge(LocalProtocolError, ValueError):

@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from jsproto.core.servers import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
+from jsproto.wire.secret import Secretive
 
 #: Bytes decrypted at once.
 _CHUNK: Final = 262_144
@@ -25,7 +26,7 @@ _CHUNK: Final = 262_144
 
 @final
 @frozen(kw_only=True)
-class TlsFiles:
+class TlsFiles(Secretive):
     """Certificates in files of PEM. They are read again at each handshake, so they can be renewed in place.
 
     Attributes:

@@ -13,12 +13,13 @@ from typing import final
 from attrs import field, frozen
 
 from jsproto.core.servers import Server, text_of_utf8
+from jsproto.wire.secret import Secretive
 
 
 @final
 @frozen(kw_only=True)
-class Auth:
-    """What proves who we are. Secrets appear in no ``repr``.
+class Auth(Secretive):
+    """What proves who we are. Secrets appear in no ``repr`` and are not pickled.
 
     Attributes:
         nkey: the public key, as text.

@@ -21,6 +21,7 @@ from attrs import Attribute, evolve, field, frozen
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import InvalidConfig, JsprotoError
+from jsproto.wire.secret import Secretive
 
 SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
 DEFAULT_PORT: Final = 4222
@@ -51,8 +52,8 @@ def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | N
 
 @final
 @frozen(kw_only=True)
-class Server:
-    """One server address. The password and token of its URL appear in no ``repr`` and not in ``str``.
+class Server(Secretive):
+    """One server address. The password and token of its URL appear in no ``repr``, not in ``str`` and in no pickle.
 
     ``tls_name`` is the name that its certificate must show, if that is not ``host``: a server that was learned by gossip as a bare
     IP address is known by the name of the configured one.

@@ -11,14 +11,15 @@ from typing import TypeAlias, final
 from attrs import define, field, frozen
 
 from jsproto.wire.headers import Headers
+from jsproto.wire.secret import Secretive
 
 
 @final
 @frozen(kw_only=True)
-class Connect:
+class Connect(Secretive):
     """CONNECT. ``headers`` and ``no_responders`` are always on: without them statuses arrive as empty messages.
 
-    The four secrets never appear in a ``repr``. Members left at ``None`` are not sent.
+    The four secrets never appear in a ``repr`` or in a pickle. Members left at ``None`` are not sent.
     """
 
     verbose: bool = False
