@@ -36,6 +36,7 @@ from jsproto.wire.headers import HeaderItems
 from jsproto_io._base import (
     Base,
     alarm,
+    answer_of,
     failure_of,
     hands_back,
     headers_of,
@@ -249,7 +250,7 @@ class AsyncClient(Base):
         auth = Auth()
         try:
             given = self._credentials(order.server, order.nonce)
-            auth = await given if inspect.isawaitable(given) else given
+            auth = answer_of(order, await given if inspect.isawaitable(given) else given)
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
             failure = refusal_of(order, error)
         if not wanted():

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from jsproto.core.auth import Auth
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate, Dial, Upgrade
@@ -21,6 +23,7 @@ from jsproto.driver import Driver, Order, Seat
 from jsproto.errors import (
     AuthorizationFailed,
     ConversationClosed,
+    InvalidCredentials,
     JsprotoError,
     RequestTimeout,
     TlsFailed,
@@ -264,6 +267,21 @@ class Base:
     def _arm(self, deadline: float | None) -> None:
         """Note when `handle_tick` is due."""
         raise NotImplementedError
+
+
+def answer_of(order: Authenticate, given: object) -> Auth:
+    """The answer to who was asked for credentials.
+
+    Raises:
+        InvalidCredentials: it is something else.
+    """
+    if isinstance(given, Auth):
+        return given
+    if isinstance(given, Coroutine):
+        given.close()  # nobody here can wait for it
+    raise InvalidCredentials(
+        f"expected an Auth as credentials for {order.server}, got {type(given).__name__}"
+    )
 
 
 def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:

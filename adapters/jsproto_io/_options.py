@@ -11,7 +11,7 @@ from attrs import evolve
 from jsproto.core.auth import Auth
 from jsproto.core.options import Options, Tls
 from jsproto.core.servers import Server
-from jsproto.errors import AuthorizationFailed
+from jsproto.errors import AuthorizationFailed, InvalidConfig
 from jsproto_io._tls import TlsFiles
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
@@ -67,6 +67,8 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     Raises:
         InvalidConfig: an option or a URL that cannot work.
     """
+    if ask and options.get("auth") is not None:
+        raise InvalidConfig("expected auth or credentials, got both: let credentials answer with all of it")
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
     made = Options(servers=servers, **cast("dict[str, Any]", options))

@@ -48,7 +48,8 @@ def connect(
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
-        credentials: asked at each handshake for the server and the nonce to sign; may be a coroutine function.
+        credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
+            function of one's own, which may be a coroutine function.
         options: see `jsproto.core.options.Options`.
 
     Raises:

@@ -24,7 +24,7 @@ from typing import Final, Self, Unpack, final
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto.errors import ConnectionClosed, JsprotoError
-from jsproto_io._base import refusal_of
+from jsproto_io._base import answer_of, refusal_of
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._keeper import Keeper
 from jsproto_io._messages import SyncMessage
@@ -60,7 +60,8 @@ def connect(
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
-        credentials: asked at each handshake for the server and the nonce to sign.
+        credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
+            function of one's own.
         linger: seconds for which publishes and acks may wait for company before they are given to the kernel; whatever
             waits for the server gives them at once. With more than 0 many small writes become few, and a caller that
             computes for long directly after an ack sends it late.
@@ -224,7 +225,7 @@ class Client(SyncClient):
 
     def _authenticate(self, order: Authenticate) -> None:
         try:
-            auth = self._credentials(order.server, order.nonce)
+            auth = answer_of(order, self._credentials(order.server, order.nonce))
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
             self._connection.authentication_failed(refusal_of(order, error), monotonic())
         else:

@@ -1,11 +1,13 @@
 """A peer on a real socket that plays what a test tells it, connection by connection, in a thread of its own.
 
-And the four ways to be driven with ``await``, so that one test can ask them all: `flavour`.
+And the four ways to be driven with ``await``, so that one test can ask them all: `flavour`. A test in words that all
+adapters share asks each of them, the blocking one too: `use`.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import socket
 import struct
@@ -174,3 +176,45 @@ FLAVOURS = {
 def flavour(request):
     """Each adapter with ``await``."""
     return Flavour(*FLAVOURS[request.param])
+
+
+#: A link that is lost is there again at once.
+PROMPT = {
+    "connect_timeout": 5.0,
+    "reconnect_wait": 0.01,
+    "reconnect_wait_max": 0.05,
+    "reconnect_jitter": 0.0,
+    "reconnect_jitter_tls": 0.0,
+}
+ADAPTERS = {
+    "asyncio": ("asyncio", "asyncio"),
+    "trio": ("trio", "trio"),
+    "anyio": ("anyio", "asyncio"),
+    "blocking": ("blocking", ""),
+}
+
+
+@pytest.fixture(params=ADAPTERS)
+def use(request):
+    """``use(url, verb, ..., **options)`` connects, lets each verb do something with the client, and gives what they gave."""
+    name, backend = ADAPTERS[request.param]
+    connect = importlib.import_module(f"jsproto_io.{name}").connect
+
+    def use(url, *verbs, **options):
+        options = {**PROMPT, **options}
+
+        async def awaited():
+            with anyio.fail_after(20):
+                async with connect(url, **options) as nc:
+                    given = []
+                    for verb in verbs:
+                        result = verb(nc)
+                        given.append(await result if inspect.isawaitable(result) else result)
+                    return given
+
+        if backend:
+            return anyio.run(awaited, backend=backend)
+        with connect(url, **options) as nc:
+            return [verb(nc) for verb in verbs]
+
+    return use

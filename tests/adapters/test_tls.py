@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import importlib
 import socket
 import ssl
 import threading
 
-import anyio
 import pytest
 import trustme
 
@@ -21,12 +19,6 @@ from jsproto.errors import ConnectFailed, InvalidConfig, LinkError, TlsFailed, T
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io.blocking import connect
 
-ADAPTERS = {
-    "asyncio": ("asyncio", "asyncio"),
-    "trio": ("trio", "trio"),
-    "anyio": ("anyio", "asyncio"),
-    "blocking": ("blocking", ""),
-}
 PROMPT = {
     "reconnect_wait": 0.01,
     "reconnect_wait_max": 0.05,
@@ -35,28 +27,6 @@ PROMPT = {
 }
 SECRET = Auth(user="joe", password="canary")
 CA = trustme.CA()
-
-
-@pytest.fixture(params=ADAPTERS)
-def use(request):
-    """``use(url, verb, **options)`` connects, does something in words that all adapters share, and gives its results."""
-    name, backend = ADAPTERS[request.param]
-    chosen = importlib.import_module(f"jsproto_io.{name}").connect
-
-    def use(url, *verbs, **options):
-        options = {**PROMPT, "connect_timeout": 5.0, **options}
-
-        async def awaited():
-            with anyio.fail_after(20):
-                async with chosen(url, **options) as nc:
-                    return [await verb(nc) for verb in verbs]
-
-        if backend:
-            return anyio.run(awaited, backend=backend)
-        with chosen(url, **options) as nc:
-            return [verb(nc) for verb in verbs]
-
-    return use
 
 
 def flush(nc):
