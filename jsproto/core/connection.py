@@ -441,7 +441,7 @@ class Connection:
     def next_deadline(self) -> float | None:
         """When `handle_tick` is due at the latest. May change after every input."""
         first = self._link.timers.next()
-        second = self._exchange.agenda.next()
+        second = self._exchange.next_deadline()
         if first is None or second is None:
             return first if second is None else second
         return min(first, second)

@@ -24,7 +24,7 @@ fence behind which no late message can come.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
@@ -94,6 +94,10 @@ class Sids:
         return str(self.last)
 
 
+#: Writes a publish with a reply below the port's own inbox at once; raises `LocalProtocolError` if it can't be sent.
+Post: TypeAlias = Callable[[str, bytes, str, Headers | None], object]
+
+
 class Port(Stateful):
     """Where a conversation states its wishes.
 
@@ -118,6 +122,7 @@ class Port(Stateful):
         "_count",
         "_inbox_root",
         "_mux_root",
+        "_post",
         "_sids",
         "_spares",
         "asked",
@@ -160,6 +165,7 @@ class Port(Stateful):
         *,
         sids: Sids | None = None,
         spares: Spares | None = None,
+        post: Post | None = None,
         inbox_root: str = "_INBOX.P",
         mux_root: str = "_INBOX.R",
         up: bool = True,
@@ -181,6 +187,7 @@ class Port(Stateful):
         self.clean: Inbox | None = None
         self._sids = sids or Sids(number)
         self._spares = spares
+        self._post = post
         self._inbox_root = inbox_root
         self._mux_root = mux_root
         self._count = 0
@@ -293,6 +300,26 @@ class Port(Stateful):
         if not self.up:
             raise _down("publish")
         self.commands.append(publish)
+
+    def ask(self, subject: str, payload: bytes, headers: Headers | None = None) -> str:
+        """Send a message with a reply subject of its own below the present inbox, and give that: as `token` and `publish`.
+
+        If no command waits before it, it is written at once and never becomes a command.
+
+        Raises:
+            LocalProtocolError: the link is down, or there is no inbox.
+        """
+        if self._post is None or self.commands or not (self.up and self.inbox and self.subject):
+            token = self.token()
+            self.publish(Publish(subject, payload, token, headers))
+            return token
+        self._count += 1
+        token = f"{self.stem}{self._count}"
+        try:
+            self._post(subject, payload, token, headers)
+        except LocalProtocolError:
+            self.commands.append(Publish(subject, payload, token, headers))  # which is refused in its turn
+        return token
 
     def call(self, call: Call) -> int:
         """Send a request; its answer comes as `Conversation.replied` with the token given here."""

@@ -26,6 +26,7 @@ from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_publish
 from jsproto.wire.frames import Delivery
+from jsproto.wire.headers import Headers
 
 PING: Final = encode(Ping())
 
@@ -61,6 +62,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "_moved",
         "_muxed",
         "_numbers",
         "_pongs",
@@ -79,6 +81,7 @@ class Exchange:
         self.router = router
         self.outbound = Outbound()
         self.agenda = Agenda()
+        self._moved: dict[int, Conversation[object]] = {}
         self.events: deque[Event] = deque()
         self.stats = Stats()
         self.max_payload = 0
@@ -99,6 +102,7 @@ class Exchange:
             self._numbers,
             sids=self._sids,
             spares=self._spares,
+            post=self._post,
             inbox_root=router.inbox_root,
             mux_root=router.mux_root,
             up=self.up,
@@ -130,9 +134,7 @@ class Exchange:
             if port.clean is not None:
                 self._keep(port, port.clean)
             self.router.forget(conversation)
-            self.agenda.put(port.number, None)
-        elif port.number in self.router.conversations:
-            self.agenda.put(port.number, conversation.deadline)
+        self._moved[port.number] = conversation
         if conversation.hungry and (conversation.readable or conversation.ended):
             conversation.hungry = False
             self.events.append(Ready(conversation))
@@ -144,31 +146,40 @@ class Exchange:
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it took an item of the user, once per item: send and note its deadline, unless more has to be done.
-
-        What is refused here may be an item for somebody who waits.
-        """
+        """After it took an item of the user, once per item: it is stirred only if there is more to do than to note it."""
         port = conversation.port
-        commands = port.commands
-        if len(commands) == 1 and isinstance(first := commands[0], Publish):
-            commands.clear()
-            self._publish(conversation, first, now)
-        while port.commands:
-            self._send(conversation, now)
-        if port.notices or conversation.ended or (conversation.hungry and conversation.readable):
+        if (
+            port.commands
+            or port.notices
+            or conversation.ended
+            or (conversation.hungry and conversation.readable)
+        ):
             self.stir(conversation, now)
-        elif port.number in self.router.conversations:
-            self.agenda.put(port.number, conversation.deadline)
+        else:
+            self._moved[port.number] = conversation
 
     def tick(self, now: float) -> None:
         """Tell everybody whose deadline has come, each once."""
         due: list[int] = []
+        self._note()
         while (number := self.agenda.due(now)) is not None:
             due.append(number)
         for number in due:
             conversation = self.router.conversations[number]
             conversation.ticked(now)
             self.stir(conversation, now)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is due at the latest."""
+        self._note()
+        return self.agenda.next()
+
+    def _note(self) -> None:
+        """Put the deadlines of those who were stirred on the agenda, each once however often it was."""
+        known = self.router.conversations
+        for number, conversation in self._moved.items():
+            self.agenda.put(number, conversation.deadline if number in known else None)
+        self._moved.clear()
 
     def close_all(self, error: JsprotoError, now: float) -> None:
         """The connection ends: so does everybody."""
@@ -181,6 +192,7 @@ class Exchange:
         self.router.conversations.clear()
         self.router.clear_routes()
         self.agenda = Agenda()
+        self._moved.clear()
         self._pongs.clear()
 
     # ------------------------------------------------------------------ what comes in
@@ -282,7 +294,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ what goes out
 
-    def encoded(self, publish: Publish, inbox: str = "") -> bytes:
+    def encoded(self, publish: Publish) -> bytes:
         """The bytes of a publish that the server will take; its limit is that of the newest INFO.
 
         Raises:
@@ -294,13 +306,20 @@ class Exchange:
             publish.reply,
             publish.headers,
             max_payload=self.max_payload or None,
-            inbox=inbox,
+        )
+
+    def _post(self, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
+        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the commands."""
+        self.outbound.append_bound(
+            encode_publish(
+                subject, payload, reply, headers, max_payload=self.max_payload or None, checked=True
+            )
         )
 
     def _publish(self, conversation: Conversation[object], command: Publish, now: float) -> None:
         """One publish; what can't be encoded or is too large is refused here, in the place of the server."""
         try:
-            data = self.encoded(command, conversation.port.stem)
+            data = self.encoded(command)
         except LocalProtocolError as error:
             conversation.refused(command.subject, error, now)
             return

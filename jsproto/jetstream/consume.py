@@ -56,7 +56,6 @@ from jsproto.jetstream.pulling import M, Make, PullFeed
 from jsproto.jetstream.sequence import Gap, SequenceGuard
 from jsproto.jetstream.status import End, Limit, Row, Verdict, judge, pending_of
 from jsproto.signals import Ended, NeedData
-from jsproto.wire.commands import Publish
 from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
 from jsproto.wire.headers import header_value
 
@@ -388,8 +387,7 @@ class Consume(PullFeed[M]):
 
     def _ask(self, subject: str, verb: bytes, batch: int, size: int, now: float) -> None:
         """A pull goes out; for one that is an ack too, ``verb`` and ``subject`` are those of the ack."""
-        token = self.port.token()
-        self.port.publish(Publish(subject, verb + self._template.body(batch, size, self.pin), token))
+        token = self.port.ask(subject, verb + self._template.body(batch, size, self.pin))
         self._budget.ask(batch, size)
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)

@@ -38,7 +38,6 @@ from jsproto.jetstream.pull import (
 )
 from jsproto.jetstream.pulling import M, Make, PullFeed
 from jsproto.jetstream.status import End, Verdict, judge, pending_of
-from jsproto.wire.commands import Publish
 from jsproto.wire.frames import SUBJECT, Delivery
 
 __all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
@@ -270,8 +269,7 @@ class Fetch(PullFeed[M]):
             template = options.request(left, no_wait=no_wait)
         batch = (options.max_messages or BYTES_BATCH) - self.got
         max_bytes = options.max_bytes - self.size if options.max_bytes else 0
-        token = self.port.token()
-        self.port.publish(Publish(self.subject, template.body(batch, max_bytes, self.pin), token))
+        token = self.port.ask(self.subject, template.body(batch, max_bytes, self.pin))
         self.pull = Pull(token, batch, max_bytes, now, self._until if self._until < inf else None)
         self.liveness.promised(template.idle_heartbeat)
         self.liveness.watch(now)

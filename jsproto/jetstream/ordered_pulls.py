@@ -26,7 +26,6 @@ from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.pull import Pull, message_size
 from jsproto.jetstream.status import End, Place, Row, Verdict, pending_of
-from jsproto.wire.commands import Publish
 from jsproto.wire.frames import SUBJECT, Delivery
 
 #: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
@@ -107,8 +106,7 @@ class Pulls(Intake):
             self._timers.set(PullTimer.AGAIN, cast("float", self._pace.not_before))
             return
         batch, size = request
-        token = port.token()
-        port.publish(Publish(self.subject, self._template.body(batch, size), token))
+        token = port.ask(self.subject, self._template.body(batch, size))
         self._budget.ask(batch, size)
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)

@@ -292,8 +292,7 @@ class PublishWindow(Conversation[PublishResult]):
             self._wanted = size
             return False
         self._wanted = 0
-        token = port.token()
-        port.publish(Publish(subject, payload, token, headers))
+        token = port.ask(subject, payload, headers)
         self.taken = number = self.taken + 1
         flight.sent(token, (number, now + self._timeout, 0, size, subject, payload, headers))
         return True
@@ -351,8 +350,7 @@ class PublishWindow(Conversation[PublishResult]):
             if deadline <= now:  # the tick came late
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
                 continue
-            token = self.port.token()
-            self.port.publish(Publish(subject, payload, token, headers))
+            token = self.port.ask(subject, payload, headers)
             self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
         self._settle()
 
@@ -480,12 +478,15 @@ def _nobody(message: Sent) -> NoResponders:
 
 def _unpacked(item: object) -> tuple[str, bytes, Headers | None]:
     """The message that was offered; class patterns would read better and cost five times as much."""
-    if isinstance(item, Publish):
+    headers: object = None
+    if isinstance(item, tuple):
+        parts = cast("tuple[object, ...]", item)
+    elif isinstance(item, Publish):
         if item.reply:
             raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
         return item.subject, item.payload, item.headers
-    headers: object = None
-    parts = cast("tuple[object, ...]", item) if isinstance(item, tuple) else (item,)
+    else:
+        parts = (item,)
     if len(parts) == 2:
         subject, payload = parts
     elif len(parts) == 3:

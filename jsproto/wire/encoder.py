@@ -83,7 +83,7 @@ def encode_publish(
     headers: Headers | None = None,
     *,
     max_payload: int | None = None,
-    inbox: str = "",
+    checked: bool = False,
 ) -> bytes:
     """PUB, or HPUB if the headers say anything. Raises as :func:`encode` does.
 
@@ -93,10 +93,10 @@ def encode_publish(
         reply: where answers go.
         headers: what stands before the payload.
         max_payload: most bytes of headers and payload; ``None`` is no limit.
-        inbox: a prefix that was checked before; a reply that is this prefix and a number needs no second look.
+        checked: the reply is an inbox of ours, which was checked when it was made.
     """
     publish_subject(subject)
-    if reply and not (inbox and reply.removeprefix(inbox).isdecimal()):
+    if reply and not checked:
         reply_subject(reply)
     if not isinstance(payload, bytes):
         payload = _copied(payload)

@@ -213,14 +213,14 @@ def test_a_payload_is_bytes(payload):
         encode_publish("a", payload)
 
 
-def test_a_number_below_an_inbox_that_is_known_is_a_reply():
-    assert encode_publish("a", b"x", "_INBOX.q.12", inbox="_INBOX.q.") == b"PUB a _INBOX.q.12 1\r\nx\r\n"
+def test_a_reply_that_was_checked_before_is_written_as_it_is():
+    assert encode_publish("a", b"x", "_INBOX.q.12", checked=True) == b"PUB a _INBOX.q.12 1\r\nx\r\n"
 
 
 @pytest.mark.parametrize("tail", ["1\r\nPUB b 0\r\n", "1 2", "*", "1\t", "", "-1\n"])
-def test_what_is_no_number_below_an_inbox_is_looked_at_like_any_reply(tail):
+def test_any_other_reply_is_looked_at(tail):
     with pytest.raises(InvalidSubject):
-        encode_publish("a", b"x", f"_INBOX.q.{tail}", inbox="_INBOX.q.")
+        encode_publish("a", b"x", f"_INBOX.q.{tail}")
 
 
 def test_header_block_and_payload_together_are_within_max_payload():
