@@ -301,7 +301,7 @@ class Connection:
         finally:
             port = conversation.port
             if port.commands or port.notices or conversation.ended:
-                self._stir(cast("Conversation[object]", conversation), now)
+                self._taken(cast("Conversation[object]", conversation), now)
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
         """Everything at hand in one list, else as `take`."""
@@ -311,7 +311,7 @@ class Connection:
         finally:
             port = conversation.port
             if port.commands or port.notices or conversation.ended:
-                self._stir(cast("Conversation[object]", conversation), now)
+                self._taken(cast("Conversation[object]", conversation), now)
         return items
 
     def settle(self, once: Once, now: float) -> bool:
@@ -450,7 +450,7 @@ class Connection:
 
     def _work_off(self, frames: list[Frame], now: float) -> None:
         """Frames of a link that is up: messages in runs of one sid, the rest one by one."""
-        if len(frames) > 1 and _all_of_one_sid(frames):  # nearly always, where many come at once
+        if _all_of_one_sid(frames):  # nearly always
             self._exchange.deliver(frames[0][SID], frames, now)
             return
         run: list[Delivery] = []
@@ -537,7 +537,8 @@ class Connection:
 
     def _after_segment(self, now: float) -> None:
         """Act on what the frames of one segment decided; the worst comes first."""
-        self._exchange.report_unknown()
+        if self._exchange.router.unknown:
+            self._exchange.report_unknown()
         failure = self._parser.failure
         reason = self._reason
         if failure is not None:
@@ -549,8 +550,8 @@ class Connection:
         elif self._verified:
             self._up(now)
         if (
-            self.connected
-            and self._pool.current.lame
+            self._pool.current.lame
+            and self.connected
             and self._options.move_on_lame_duck
             and self._pool.others()
         ):
@@ -777,6 +778,13 @@ class Connection:
 
     # ================================================================== small things
 
+    def _taken(self, conversation: Conversation[object], now: float) -> None:
+        """After a take that may have said something, unless the conversation is forgotten already."""
+        port = conversation.port
+        if port.commands or port.notices or port.number in self._exchange.router.conversations:
+            self._exchange.stir(conversation, now)
+        self._drained(now)
+
     def _stir(self, conversation: Conversation[object], now: float) -> None:
         self._exchange.stir(conversation, now)
         self._drained(now)
@@ -806,6 +814,8 @@ class Connection:
 
 def _all_of_one_sid(frames: list[Frame]) -> TypeGuard[list[Delivery]]:
     """Whether these are messages for one sid: a look without a step of ours for each."""
+    if len(frames) == 1:
+        return isinstance(frames[0], tuple)
     try:
         return len(set(map(_SID_OF, cast("list[Delivery]", frames)))) == 1
     except TypeError:  # what is no message has no sid

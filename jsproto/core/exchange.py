@@ -235,11 +235,10 @@ class Exchange:
             self.stir(conversation, now)
 
     def report_unknown(self) -> None:
-        """Say how many frames nobody waited for, if any."""
-        if self.router.unknown:
-            self.stats.unknown_sid += self.router.unknown
-            self.events.append(Notice(None, NoticeKind.UNKNOWN_SID, self.router.unknown))
-            self.router.unknown = 0
+        """Say how many frames nobody waited for."""
+        self.stats.unknown_sid += self.router.unknown
+        self.events.append(Notice(None, NoticeKind.UNKNOWN_SID, self.router.unknown))
+        self.router.unknown = 0
 
     # ------------------------------------------------------------------ links
 

@@ -243,7 +243,12 @@ class Fetch(PullFeed[M]):
         beat = self.hands.due if self.port.up else None
         if self.state is not FetchState.PULLING and self.state is not FetchState.WAITING:
             return beat
-        until = min(self._until, *(at for at in (self.liveness.deadline, beat) if at is not None), inf)
+        until = self._until
+        silence = self.liveness.deadline
+        if silence is not None and silence < until:
+            until = silence
+        if beat is not None and beat < until:
+            until = beat
         return until if until < inf else None
 
     @property

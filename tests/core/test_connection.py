@@ -682,6 +682,55 @@ def test_a_bad_subject_is_refused_and_changes_nothing(wire):
     assert 0 == w.connection.conversations
 
 
+class Asker(Conversation[str]):
+    """Asks with whatever it is given, and remembers what was refused."""
+
+    def __init__(self):
+        super().__init__()
+        self.refusals = []
+
+    def opened(self, now):
+        self.port.subscribe()
+
+    def offered(self, item, now):
+        self.port.ask("a", item)
+        return True
+
+    def refused(self, subject, error, now):
+        self.refusals.append((subject, type(error)))
+
+
+def test_what_is_asked_for_leaves_in_order_with_replies_below_the_own_inbox(wire):
+    w = wire().up()
+    asker = w.open(Asker())
+    w.connection.put(asker, b"1", 0.0)
+    w.connection.put(asker, b"2", 0.0)
+    stem = asker.port.stem
+
+    assert [f"SUB {stem}* {asker.port.sid}", f"PUB a {stem}1 1", "1", f"PUB a {stem}2 1", "2"] == w.lines()
+
+
+def test_what_is_asked_for_and_too_large_is_refused_to_the_conversation(wire):
+    w = wire().up(max_payload=2)
+    asker = w.open(Asker())
+    w.out()
+    w.connection.put(asker, b"123", 0.0)
+
+    assert [("a", PayloadTooLarge)] == asker.refusals
+    assert b"" == w.out()
+
+
+def test_what_was_asked_for_dies_with_its_link(wire):
+    w = wire().up()
+    asker = w.open(Asker())
+    w.out()
+    w.connection.put(asker, b"1", 0.0)
+    w.connection.transport_down(None, 0.0)
+    w.redial().greet().feed(b"PONG\r\n")
+
+    assert b"PUB" not in w.out()
+
+
 def test_a_request_too_large_is_refused_when_it_is_opened(wire):
     w = wire().up(max_payload=10)
 

@@ -54,7 +54,7 @@ class Puller(Conversation[bytes]):
             self.link_up(now)
 
     def link_up(self, now):
-        self.port.publish(Publish("pull", b"", self.port.token()))
+        self.port.ask("pull", b"")
 
     def delivered(self, run, now):
         self.items += [frame[4] for frame in run]
