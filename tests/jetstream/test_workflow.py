@@ -139,6 +139,46 @@ def test_settings_that_were_given_are_never_changed():
     assert settings == ConsumerConfig(ack_policy="none")
 
 
+def test_what_was_not_said_is_empty():
+    asked = Subscribe(stream="S")
+
+    assert (asked.subject, asked.consumer, asked.queue, asked.pull, asked.owner) == ("", "", "", False, None)
+    assert Subscribe(subject="s.a").stream == ""
+
+
+def test_settings_that_were_not_given_are_empty_and_never_given_or_shown_twice():
+    with pytest.raises(TypeError):
+        Subscribe(stream="S", config=ConsumerConfig())
+
+    assert Subscribe(stream="S").config == ConsumerConfig()
+    assert "config=" not in repr(Subscribe(stream="S"))
+    assert Subscribe(stream="S", consumer="C") == Subscribe(stream="S", consumer="C")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"subject": "s.a", "settings": ConsumerConfig(filter_subject="s.b")},
+            "expected one subject, seen 's.a' and, in the settings, 's.b'",
+        ),
+        (
+            {"subject": "s.a", "settings": ConsumerConfig(filter_subjects=["s.b"])},
+            "expected a subject or filter_subjects, seen both: 's.a' and ('s.b',)",
+        ),
+        (
+            {"subject": "s.a", "queue": "q", "pull": True},
+            "expected no queue for a pull subscription, seen 'q'",
+        ),
+    ],
+)
+def test_a_contradiction_is_named(given, said):
+    with pytest.raises(InvalidConfig) as error:
+        Subscribe(**given)
+
+    assert str(error.value) == said
+
+
 # ------------------------------------------------------------------ locate
 
 
@@ -181,6 +221,36 @@ def test_a_durable_that_is_not_there_is_to_be_made():
     asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
 
     assert play(locate(API, asked), NO_CONSUMER) == ([(INFO, None)], Located("S", None))
+
+
+def waits(steps, *answers) -> list[float]:
+    """How long each question waits for its answer."""
+    step, waited = next(steps), []
+    for answer in answers:
+        waited.append(step.timeout)
+        try:
+            step = steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode())))
+        except StopIteration:
+            return waited
+    pytest.fail(f"asked once more than there are answers: {step}")
+
+
+def test_every_question_waits_as_long_as_was_said():
+    one = {"streams": ["S"], "total": 1}
+    durable = Subscribe(subject="s.a", settings=ConsumerConfig(durable_name="C"))
+    queue = Subscribe(subject="s.a", queue="C")
+    pull = Subscribe(subject="s.a", pull=True, settings=ConsumerConfig(durable_name="C"))
+    there = pushed(deliver_group="C")
+
+    assert waits(locate(API, durable, timeout=7.0), one, NO_CONSUMER) == [7.0, 7.0]
+    assert waits(ensure(API, queue, "S", "d", timeout=7.0), EXISTS, there) == [7.0, 7.0]
+    assert waits(bind_pull(API, pull, timeout=7.0), one, NO_CONSUMER, info()) == [7.0, 7.0, 7.0]
+
+
+def test_what_an_error_names_is_cut_to_200_characters():
+    _, error = play(locate(API, Subscribe(subject="s." + 300 * "a")), {"streams": [], "total": 0})
+
+    assert f"for subject 's.{194 * 'a'}..., seen ()" in str(error)
 
 
 def test_a_lookup_that_fails_otherwise_is_an_error():
@@ -290,6 +360,27 @@ def test_labels_that_the_server_adds_do_not_differ():
 
 def test_the_deliver_subject_alone_may_differ():
     assert checked(pushed(), settings=ConsumerConfig(deliver_subject="mine")) is Located
+
+
+@pytest.mark.parametrize("there", [{}, {"filter_subject": "s.a"}, {"filter_subjects": ["s.a"]}])
+def test_a_filter_among_the_settings_is_compared_as_a_subject_is(there):
+    asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C", filter_subject="s.a"))
+
+    assert type(play(locate(API, asked), pushed(**there))[1]) is Located
+
+
+def test_a_name_does_not_differ_where_the_server_says_none_and_what_is_behind_it_is_compared():
+    named, longer = ConsumerConfig(name="C"), ConsumerConfig(name="C", max_deliver=3)
+    _, error = play(locate(API, Subscribe(stream="S", settings=longer)), pushed(max_deliver=5))
+
+    assert type(play(locate(API, Subscribe(stream="S", settings=named)), pushed())[1]) is Located
+    assert error.differences == (("max_deliver", 3, 5),)
+
+
+def test_labels_that_were_asked_for_and_are_not_there_differ():
+    settings = ConsumerConfig(metadata={"a": "1"})
+
+    assert checked(pushed(), settings=settings) is refused.ConfigMismatch
 
 
 def test_empty_and_unset_are_the_same():
