@@ -53,11 +53,10 @@ from jsproto.jetstream.pull import (
     pinned_size,
 )
 from jsproto.jetstream.pulling import M, Make, PullFeed
-from jsproto.jetstream.sequence import Gap, SequenceGuard
+from jsproto.jetstream.sequence import Gap, SequenceGuard, sequence_of
 from jsproto.jetstream.status import End, Limit, Row, Verdict, judge, pending_of
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
-from jsproto.wire.headers import header_value
 
 __all__ = [
     "TRANSITIONS",
@@ -522,9 +521,9 @@ class Consume(PullFeed[M]):
         return self.options.on_deleted is OnDeleted.END
 
     def _heartbeat(self, block: bytes) -> None:
-        last = header_value(block, b"Nats-Last-Consumer")
-        if last is not None and last.isdecimal() and len(last) < 20:
-            self._gap(self._guard.heartbeat(int(last)))
+        last = sequence_of(block, b"Nats-Last-Consumer")
+        if last is not None:
+            self._gap(self._guard.heartbeat(last))
 
     def _moved(self, row: Row, status: tuple[int, str], now: float) -> None:
         shutdown = row.error is ServerShutdown

@@ -63,11 +63,12 @@ from jsproto.jetstream.ordered_states import (
 from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.position import Position
 from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.sequence import sequence_of
 from jsproto.jetstream.status import End, Row, Verdict, judge, status_error
 from jsproto.jetstream.view import Messages, View
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import BLOCK, REPLY, SID, SUBJECT, Delivery
-from jsproto.wire.headers import header_value, status_of
+from jsproto.wire.headers import status_of
 from jsproto.wire.subjects import stream_name
 
 __all__ = [
@@ -88,8 +89,6 @@ Make: TypeAlias = Callable[[Delivery, object, AckState], JsMessage]
 
 #: Stands in the backlog where the reader was caught up; no frame has an empty sid.
 _CAUGHT_UP: Final[Delivery] = ("", "", "", None, b"")
-#: A uint64 has 20.
-_MOST_DIGITS: Final = 20
 
 
 class OrderedConsumer(Conversation[T], Generic[T]):
@@ -555,10 +554,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def _heartbeat(self, block: bytes, now: float) -> None:
         """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
         idle = self.intake.heartbeat(block, self.port, now)
-        last = header_value(block, b"Nats-Last-Consumer")
-        if last is None or not (last.isascii() and last.isdecimal()) or len(last) > _MOST_DIGITS:
+        last = sequence_of(block, b"Nats-Last-Consumer")
+        if last is None:
             return
-        gap = self.order.guard.heartbeat(int(last))
+        gap = self.order.guard.heartbeat(last)
         if gap is not None:
             self.port.notify(PullNotice.GAP, gap)
             self._reset(now)

@@ -41,7 +41,7 @@ from jsproto.jetstream.flow import FlowControl, Met
 from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.sequence import Gap, SequenceGuard
+from jsproto.jetstream.sequence import Gap, SequenceGuard, sequence_of
 from jsproto.jetstream.status import End, Place, Verdict, judge, status_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -435,7 +435,8 @@ class PushFeed(Conversation[M], Generic[M]):
         if self._quiet:
             self._quiet = False
             self.liveness.watch(now)
-        consumer, stream = _number(block, b"Nats-Last-Consumer"), _number(block, b"Nats-Last-Stream")
+        consumer = sequence_of(block, b"Nats-Last-Consumer")
+        stream = sequence_of(block, b"Nats-Last-Stream")
         if consumer is not None:
             self.position = Position(consumer, stream or 0)
             gap = self._guard.heartbeat(consumer) if self._watching else None
@@ -503,8 +504,3 @@ class PushFeed(Conversation[M], Generic[M]):
 
 def _written(messages: list[M]) -> Written:
     return [(each.frame, each.state.name) for each in cast("list[JsMessage]", messages)]
-
-
-def _number(block: bytes, name: bytes) -> int | None:
-    text = header_value(block, name)
-    return int(text) if text is not None and text.isdecimal() and len(text) < 20 else None

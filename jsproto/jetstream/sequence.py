@@ -11,9 +11,14 @@ this watch. The guard of an ordered consumer starts at 1, that of an existing co
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.jetstream.api.values import UINT64_MAX
+from jsproto.wire.headers import header_value
+
+#: So many has the largest uint64.
+_MOST_DIGITS: Final = 20
 
 
 class Gap(NamedTuple):
@@ -26,6 +31,15 @@ class Gap(NamedTuple):
     def missing(self) -> int:
         """How many deliveries lie in the gap; negative when the numbering began anew."""
         return self.seen - self.expected
+
+
+def sequence_of(block: bytes, name: bytes) -> int | None:
+    """The sequence that a header of a status names; ``None`` if it is missing or no uint64 in decimal digits."""
+    text = header_value(block, name)
+    if text is None or len(text) > _MOST_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    number = int(text)
+    return number if number <= UINT64_MAX else None
 
 
 class SequenceGuard(Stateful):

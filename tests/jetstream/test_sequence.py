@@ -1,9 +1,36 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.sequence import Gap, SequenceGuard
+from jsproto.jetstream.sequence import Gap, SequenceGuard, sequence_of
+
+
+def named(text: str) -> int | None:
+    return sequence_of(
+        b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %s\r\n\r\n" % text.encode(),
+        b"Nats-Last-Consumer",
+    )
+
+
+@pytest.mark.parametrize("number", [0, 7, 9_999_999_999_999_999_999, 10_000_000_000_000_000_000, 2**64 - 1])
+def test_a_status_names_a_sequence_as_large_as_a_uint64(number):
+    assert named(str(number)) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "many", "-1", "+1", "1 2", "\u0663", "\u00b2", str(2**64), "0" * 21, "9" * 30]
+)
+def test_what_is_no_uint64_in_decimal_digits_is_no_sequence(text):
+    assert named(text) is None
+
+
+def test_a_sequence_that_is_not_named_is_none():
+    assert (
+        sequence_of(b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Stream: 7\r\n\r\n", b"Nats-Last-Consumer")
+        is None
+    )
 
 
 def test_the_first_delivery_seen_sets_the_number():
