@@ -420,7 +420,7 @@ class PushSubscription(PushFeed[M]):
 
     def _leave(self) -> None:
         """Give up the interest, and find out when nothing of it can come any more."""
-        self.liveness.rest()
+        self.unwatch()
         self.port.unsubscribe()
         if self.port.up:
             self._fence = self.port.fence()
@@ -440,7 +440,7 @@ class PushSubscription(PushFeed[M]):
 
     def _stop(self, now: float) -> None:
         """Unsubscribe."""
-        self.came_back(now)
+        self.came_back()
         left = self.clear()
         if self.owned:
             if self.state is PushState.BOUND:
@@ -483,7 +483,7 @@ class PushSubscription(PushFeed[M]):
         if self.owned and self.port.up and not self._remove.done and self._remove.waiting is None:
             info = cast("ConsumerInfo", self.info)
             self.port.call(Call(self.api.consumer_delete(info.stream_name, info.name)))
-        self.liveness.rest()
+        self.unwatch()
         if not self.ended:
             self.end(error)
         self._move(PushInput.ENDED)

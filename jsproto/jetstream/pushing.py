@@ -220,13 +220,18 @@ class PushFeed(Conversation[M], Generic[M]):
         if not self._quiet:
             self.liveness.watch(now)
 
+    def unwatch(self) -> None:
+        """From now on the server is not expected to speak, and whatever it still says promises nothing."""
+        self._quiet = False
+        self.liveness.rest()
+
     def clear(self) -> list[Delivery]:
         """Nothing of the present consumer counts any more; gives what was at hand."""
         left = self.at_hand()
         self.backlog.clear()
         self.flow.clear()
         self.flow.forget()
-        self.liveness.rest()
+        self.unwatch()
         self._held.clear()
         self._owed.clear()
         return left
@@ -245,7 +250,7 @@ class PushFeed(Conversation[M], Generic[M]):
     def take(self, now: float) -> M | NeedData | Ended:
         """The next message; raises why it ended once those at hand are taken."""
         if self._careful:
-            self.came_back(now)
+            self.came_back()
         waiting = self.backlog.waiting
         if not waiting:
             return self.nothing_left(now)
@@ -256,13 +261,13 @@ class PushFeed(Conversation[M], Generic[M]):
         if self._careful:
             self._held.append(made)
         if self.flow.marks and not waiting:
-            self._pass(now)
+            self._pass()
         return made
 
     def take_all(self, now: float) -> list[M] | NeedData | Ended:
         """The messages at hand up to the next flow-control mark."""
         if self._careful:
-            self.came_back(now)
+            self.came_back()
         frames = self.backlog.pop_run()
         if not frames:
             return self.nothing_left(now)
@@ -274,14 +279,14 @@ class PushFeed(Conversation[M], Generic[M]):
         if self._careful:
             self._held.extend(made)
         if self.flow.marks:
-            self._pass(now)
+            self._pass()
         return made
 
     def nothing_left(self, now: float) -> NeedData | Ended:
         """What `take` answers when nothing is at hand."""
         return self.nothing()
 
-    def came_back(self, now: float) -> None:
+    def came_back(self) -> None:
         """The reader is done with what it had."""
         held = self._held
         if held:
@@ -292,7 +297,7 @@ class PushFeed(Conversation[M], Generic[M]):
                 self.acknowledge()
             held.clear()
         if self.flow.marks and not self.backlog.count:
-            self._pass(now)
+            self._pass()
 
     def acknowledge(self) -> None:
         """Say ack for what the reader is done with and has not settled itself; without a link later."""
@@ -358,7 +363,7 @@ class PushFeed(Conversation[M], Generic[M]):
 
     def link_lost(self) -> None:
         """For `link_down`: what is at hand stays, what was promised or answered on that link is void."""
-        self.liveness.rest()
+        self.unwatch()
         self.flow.forget()
 
     def judge_silence(self, now: float) -> None:
@@ -419,7 +424,7 @@ class PushFeed(Conversation[M], Generic[M]):
             self._heartbeat(block, now)
         elif verdict is Verdict.FLOW_CONTROL:
             if frame[REPLY]:
-                self._met(frame[REPLY], now)
+                self._met(frame[REPLY])
             else:
                 self._stray(frame)
         elif verdict is Verdict.STRANGE:
@@ -444,19 +449,19 @@ class PushFeed(Conversation[M], Generic[M]):
                 self.gap(gap, now)
         stalled = header_value(block, b"Nats-Consumer-Stalled")
         if stalled:
-            self._met(stalled, now)
+            self._met(stalled)
 
     # ------------------------------------------------------------------ flow control
 
-    def _met(self, subject: str, now: float) -> None:
+    def _met(self, subject: str) -> None:
         met = self.flow.met(subject)
         if met is Met.MARKED:
             if not self.backlog.count:
-                self._pass(now)
+                self._pass()
         elif met is Met.DOUBTED and self.port.up:
             self._doubt = self.port.fence()
 
-    def _pass(self, now: float) -> None:
+    def _pass(self) -> None:
         """Nothing is before the first mark: answer, and go on with what was behind it."""
         flow = self.flow
         while flow.marks and not self.backlog.count and not (self._by_flow and self._held):

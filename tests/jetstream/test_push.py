@@ -789,6 +789,15 @@ def test_there_is_no_alarm_while_the_link_is_down_and_a_fresh_window_with_the_ne
     assert sub.deadline == 103.0
 
 
+def test_a_first_heartbeat_behind_the_end_of_the_interest_begins_no_watch():
+    sub = bound(idle_heartbeat=10**9, replay_policy="original")
+    sub.delivered(data(sub, 1), 1.0)
+    sub.told(Wish.DRAIN, 1.0)
+    sub.delivered([heartbeat(sub, 1)], 1.1)
+
+    assert (sub.state, sub.deadline) == (PushState.DRAINING, None)
+
+
 def test_replay_original_is_quiet_until_the_first_heartbeat():
     sub = bound(idle_heartbeat=10**9, replay_policy="original")
     sub.delivered(data(sub, 1), 1.0)
@@ -1405,7 +1414,7 @@ def test_what_is_cleared_gives_its_messages_and_knows_nothing_of_the_consumer_an
     sub.delivered([*data(sub, 4), flow(sub, "$JS.FC.S.C.b"), *data(sub, 5)], 1.0)
     first = sub.take(1.0)
     sub.port.up = False
-    sub.came_back(1.0)
+    sub.came_back()
     sub.delivered([*data(sub, 6)], 1.0)
     assert number(first) == 4
     assert sub.snapshot()["owed"] != []
