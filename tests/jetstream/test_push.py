@@ -1473,3 +1473,104 @@ def test_what_goes_back_is_counted_and_told_each_time():
 
     assert first == (2, 2)
     assert (sub.returned, detail(sub, PushNotice.RETURNED)) == (3, 1)
+
+
+# ------------------------------------------------------------------ how it leaves
+
+
+def deletes(sub: PushSubscription[JsMessage]) -> list[str]:
+    return [c.subject for c in sub.port.commands if isinstance(c, Publish) and ".DELETE." in c.subject]
+
+
+def test_a_connection_that_closes_deletes_what_is_owned_and_nothing_else():
+    owned, found, asked, lost = made(), bound(), made(), made()
+    asked.told(Wish.STOP, 1.0)
+    asked.port.commands.clear()
+    lost.port.up = False
+    for sub in (owned, found, asked, lost):
+        sub.closed(ConnectionClosed("closed"), 1.0)
+
+    assert [deletes(sub) for sub in (owned, found, asked, lost)] == [[DELETE], [], [], []]
+    assert {sub.deadline for sub in (owned, found, asked, lost)} == {None}
+    assert {sub.liveness.watching for sub in (owned, found, asked, lost)} == {False}
+
+
+def test_a_connection_that_closes_behind_the_answer_to_the_delete_asks_for_no_other():
+    sub = made()
+    sub.told(Wish.DRAIN, 1.0)
+    sub.take(1.0)
+    fenced(sub)
+    sub.port.commands.clear()
+    sub.closed(ConnectionClosed("closed"), 1.0)
+
+    assert deletes(sub) == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda sub: sub.failed(StatusError(409, "Bad"), 4.0),
+        lambda sub: sub.delivered([status(sub, "409 Bad")], 4.0),
+        lambda sub: sub.refused(sub.port.subject, PermissionViolation("no", "", "subscription"), 4.0),
+        lambda sub: sub.closed(None, 4.0),
+    ],
+)
+def test_the_delete_of_what_is_owned_waits_for_its_answer_from_the_end_on(end):
+    sub = made()
+    end(sub)
+
+    assert deletes(sub) == [DELETE]
+    assert (sub.ended, sub.state, sub.deadline) == (True, PushState.LEAVING, 9.0)
+
+
+def test_interest_that_is_refused_to_others_is_not_ours():
+    sub = bound()
+    sub.refused("other", PermissionViolation("no", "other", "subscription"), 1.0)
+    assert not sub.ended
+    sub.refused(sub.port.subject, PermissionViolation("no", sub.port.subject, "publish"), 1.0)
+
+    assert (sub.ended, kinds(sub)) == (False, [])
+
+
+def test_what_gave_way_before_the_answer_is_told_by_its_number():
+    sub = new(subject="s.a", options=PushOptions(max_messages=2))
+    sub.opened(0.0)
+    sub.delivered(data(sub, 1, 2), 0.0)
+    assert sub.port.notices == []
+    sub.delivered(data(sub, 3, 4, 5), 0.0)
+    sub.delivered(data(sub, 6), 0.0)
+
+    assert sub.port.notices == [(NoticeKind.SLOW_CONSUMER, 3), (NoticeKind.SLOW_CONSUMER, 1)]
+    assert sub.dropped == 4
+
+
+def test_what_nobody_can_take_is_counted_each_time():
+    sub = bound(ack_policy="none")
+    sub.delivered(data(sub, 1, 2), 1.0)
+    sub.closed(None, 1.0)
+    sub.delivered(data(sub, 3), 1.0)
+    sub.closed(None, 1.0)
+
+    assert (sub.dropped, sub.returned) == (3, 0)
+    assert [count for kind, count in sub.port.notices if kind is PushNotice.DROPPED] == [2, 1]
+
+
+@pytest.mark.parametrize(("policy", "dropped", "returned"), [("none", 2, 0), ("explicit", 0, 2)])
+def test_messages_before_the_answer_go_back_once_where_they_can_be_acknowledged(policy, dropped, returned):
+    sub = new(settings=ConsumerConfig(durable_name="C", ack_policy=policy))
+    sub.opened(0.0)
+    answer(sub, GONE)
+    sub.delivered(data(sub, 1, 2), 0.0)
+    sub.closed(None, 1.0)
+    sub.closed(None, 1.0)
+
+    assert (sub.dropped, sub.returned) == (dropped, returned)
+
+
+def test_a_gap_among_what_came_before_the_answer_is_told():
+    sub = new(subject="s.a")
+    sub.opened(0.0)
+    sub.delivered(data(sub, 2), 0.0)
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
+
+    assert detail(sub, PushNotice.GAP) == Gap(1, 2)
