@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Literal, Unpack, final
+from datetime import datetime
+from typing import Unpack, final
 
 from jsproto.core.subscription import Overflow
 from jsproto.jetstream.ack import ACK, Verb
@@ -15,6 +15,7 @@ from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stored import StoredMessage
 from jsproto.jetstream.api.stream import Placement, StreamConfig, StreamInfo
 from jsproto.jetstream.api.upkeep import Pause
@@ -66,16 +67,11 @@ class SyncJetStream:
         payload: bytes = b"",
         *,
         headers: HeaderItems = (),
-        msg_id: str | None = None,
-        expected_stream: str | None = None,
-        expected_last_sequence: int | None = None,
-        expected_last_subject_sequence: int | None = None,
-        expected_last_subject_sequence_subject: str | None = None,
-        expected_last_msg_id: str | None = None,
-        ttl: timedelta | Literal["never"] | None = None,
+        options: PublishOptions | None = None,
         timeout: float | None = None,
         retries: int = 2,
         retry_wait: float = 0.25,
+        **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish a message and wait until a stream has stored it.
 
@@ -83,16 +79,11 @@ class SyncJetStream:
             subject: a subject that a stream stores.
             payload: the message.
             headers: the message's own headers.
-            msg_id: a second message with this id within the stream's ``duplicate_window`` is not stored again.
-            expected_stream: the stream that must store it.
-            expected_last_sequence: the last sequence that the stream must have.
-            expected_last_subject_sequence: the last sequence that the subject must have; 0 means no message yet.
-            expected_last_subject_sequence_subject: the subject, possibly with wildcards, that is meant (2.11).
-            expected_last_msg_id: id of the stream's last message.
-            ttl: how long the message lives, at least one second, or for ever (2.11, ADR-43).
+            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
             timeout: seconds for all attempts together.
             retries: how often it may be sent again after "nobody listens" (503, ADR-22).
             retry_wait: seconds before it is sent again.
+            settings: fields of `PublishOptions`: ``msg_id``, expectations, ``ttl``, ``rollup``, ``incr``, ``schedule``.
 
         Raises:
             NoResponders: no stream stores this subject.
@@ -106,16 +97,11 @@ class SyncJetStream:
             subject,
             payload,
             headers=headers,
-            msg_id=msg_id,
-            expected_stream=expected_stream,
-            expected_last_sequence=expected_last_sequence,
-            expected_last_subject_sequence=expected_last_subject_sequence,
-            expected_last_subject_sequence_subject=expected_last_subject_sequence_subject,
-            expected_last_msg_id=expected_last_msg_id,
-            ttl=ttl,
+            options=options,
             timeout=timeout,
             retries=retries,
             retry_wait=retry_wait,
+            **settings,
         )
         return self._nc.run(described)
 

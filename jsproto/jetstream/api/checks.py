@@ -57,7 +57,7 @@ class Rule:
     """One way to be refused.
 
     Attributes:
-        err_code: the server's number.
+        err_code: the server's number, 0 where it does not refuse but never answers.
         setting: the setting to blame.
         text: what is wrong.
         given: the conditions, all of which hold then.
@@ -95,14 +95,15 @@ class Finding:
         return self.rule.setting
 
     def __str__(self) -> str:
-        constant = BY_ERR_CODE[self.err_code].constant
+        known = BY_ERR_CODE.get(self.err_code)
+        number = "" if known is None else f" ({self.err_code} {known.constant})"
         seen = "" if self.seen is None else f" = {self.seen!r}"
-        return f"{self.setting}{seen}: {self.rule.text} ({self.err_code} {constant})"
+        return f"{self.setting}{seen}: {self.rule.text}{number}"
 
 
 def check_stream(config: StreamConfig, *, pedantic: bool = False) -> tuple[Finding, ...]:
     """What a server of today would refuse about a stream that is to be made; the first is what it would say."""
-    return tuple(_findings(STREAM_RULES, stream_facts(config), pedantic=pedantic))
+    return tuple(findings(STREAM_RULES, stream_facts(config), pedantic=pedantic))
 
 
 def check_stream_update(
@@ -111,7 +112,7 @@ def check_stream_update(
     """What a server of today would refuse about an update of a stream."""
     return (
         *check_stream(new, pedantic=pedantic),
-        *_findings(UPDATE_RULES, update_facts(old, new), pedantic=pedantic),
+        *findings(UPDATE_RULES, update_facts(old, new), pedantic=pedantic),
     )
 
 
@@ -119,10 +120,11 @@ def check_consumer(
     config: ConsumerConfig, stream: StreamConfig | None = None, *, pedantic: bool = False
 ) -> tuple[Finding, ...]:
     """What a server of today would refuse about a consumer; with its stream's configuration it sees more."""
-    return tuple(_findings(CONSUMER_RULES, consumer_facts(config, stream), pedantic=pedantic))
+    return tuple(findings(CONSUMER_RULES, consumer_facts(config, stream), pedantic=pedantic))
 
 
-def _findings(rules: Iterable[Rule], facts: Facts, *, pedantic: bool) -> Iterable[Finding]:
+def findings(rules: Iterable[Rule], facts: Facts, *, pedantic: bool = False) -> Iterable[Finding]:
+    """The rules that the facts break, in the order of the rules."""
     for rule in rules:
         if (pedantic or not rule.pedantic) and all(_holds(given, facts) for given in rule.given):
             yield Finding(rule, facts.get(rule.setting))

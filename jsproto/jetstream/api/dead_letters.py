@@ -18,7 +18,8 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT
 from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.publish import MSG_ID, publish
+from jsproto.jetstream.api.publish import publish
+from jsproto.jetstream.api.publish_options import MSG_ID
 from jsproto.jetstream.api.stored import StoredMessage, Which, stored_message
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.headers import Headers

@@ -93,3 +93,13 @@ class ConsumerAction(StrEnum):
     CREATE_OR_UPDATE = ""
     CREATE = "create"
     UPDATE = "update"
+
+
+@unique
+class Rollup(StrEnum):
+    """What a message replaces when it is stored."""
+
+    #: All messages of its subject.
+    SUB = "sub"
+    #: All messages of its stream.
+    ALL = "all"

@@ -7,6 +7,7 @@ server uses is kept, a zero time is "not set", nulls in lists vanish.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -24,6 +25,10 @@ from jsproto.jetstream.api.values import (
 
 T = TypeVar("T")
 W = TypeVar("W", bound=StrEnum)
+
+
+#: Python reads no longer numbers unless it is asked to.
+_BIG: Final = re.compile(r"-?[0-9]{1,4000}").fullmatch
 
 
 class Misfit(Exception):
@@ -82,6 +87,24 @@ class _Integer(Codec[int]):
         if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
             return value
         raise Misfit("an integer of 64 bits", value)
+
+
+@final
+class _Big(Codec[int]):
+    """A whole number of any size, which the wire carries as text because JSON readers round large numbers."""
+
+    def read(self, value: object) -> int:
+        if isinstance(value, str) and _BIG(value):
+            return int(value)
+        raise Misfit("a whole number as text", value)
+
+    def accept(self, value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise Misfit("a whole number", value)
+
+    def write(self, value: int) -> str:
+        return str(value)
 
 
 @final
@@ -262,6 +285,7 @@ TEXT: Final[Codec[str]] = _Text()
 NAME: Final[Codec[str]] = _Name()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()
+BIG: Final[Codec[int]] = _Big()
 DURATION: Final[Codec[timedelta]] = _Span()
 GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()
 #: The same form where only the server speaks, so that a reader needs no narrowing.

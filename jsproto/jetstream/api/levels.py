@@ -1,18 +1,20 @@
-"""The API level that a configuration needs, and what a server that has less would make of it (ADR-44).
+"""The API level that a configuration or a publish needs, and what a server that has less would make of it (ADR-44).
 
 Theory. A server says the level of its API in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4, 2.15: 5; before 2.11 it says
 none, which is 0). Each feature that came with a level is a row. Servers before 2.12 drop settings that they do not know
-without a word, so it pays to ask first.
+without a word, and no server refuses a header of a message that it does not know, so it pays to ask first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.publish_options import PublishOptions
 from jsproto.jetstream.api.stream import StreamConfig
 
 
@@ -49,22 +51,34 @@ CONSUMER_FEATURES: Final = (
     Feature("priority_timeout", 1, "2.11"),
     Feature("ack_policy", 4, "2.14", "flow_control"),
 )
+PUBLISH_FEATURES: Final = (
+    Feature("expected_last_subject_sequence_subject", 1, "2.11"),
+    Feature("ttl", 1, "2.11"),
+    Feature("incr", 2, "2.12"),
+    Feature("schedule", 2, "2.12"),
+    Feature("cancel_schedule", 2, "2.12"),
+    Feature("schedule repeats", 4, "2.14"),
+    Feature("schedule source", 4, "2.14"),
+    Feature("schedule rollup", 4, "2.14"),
+)
 
 
-def features(config: StreamConfig | ConsumerConfig) -> tuple[Feature, ...]:
-    """What of a configuration needs a level, in the order of the table."""
+def features(config: StreamConfig | ConsumerConfig | PublishOptions) -> tuple[Feature, ...]:
+    """What of a configuration, or of the options of a publish, needs a level, in the order of the table."""
+    if isinstance(config, PublishOptions):
+        return tuple(row for row in PUBLISH_FEATURES if _used(row, _asked(config).get(row.setting)))
     rows = STREAM_FEATURES if isinstance(config, StreamConfig) else CONSUMER_FEATURES
     members = config.to_wire()
     return tuple(row for row in rows if _used(row, members.get(row.setting)))
 
 
-def required_level(config: StreamConfig | ConsumerConfig) -> int:
-    """The API level that a configuration needs; 0 if every server will do. The server says the same in the metadata."""
+def required_level(config: StreamConfig | ConsumerConfig | PublishOptions) -> int:
+    """The API level that it needs; 0 if every server will do. For a stream the server says the same in the metadata."""
     return max((row.level for row in features(config)), default=0)
 
 
-def check_level(config: StreamConfig | ConsumerConfig, level: int) -> None:
-    """Hold a configuration against the level that a server says (`AccountInfo.api.level`).
+def check_level(config: StreamConfig | ConsumerConfig | PublishOptions, level: int) -> None:
+    """Hold a configuration, or the options of a publish, against the level that a server says (`AccountInfo.api.level`).
 
     Raises:
         InvalidConfig: it needs more; the message names the settings and the first server that has them.
@@ -77,3 +91,14 @@ def check_level(config: StreamConfig | ConsumerConfig, level: int) -> None:
 
 def _used(row: Feature, value: object) -> bool:
     return bool(value) if row.value is None else value == row.value
+
+
+def _asked(options: PublishOptions) -> Mapping[str, object]:
+    """Which options are given: a value that is 0 is given too."""
+    schedule = options.schedule
+    return {
+        **{each.name: getattr(options, each.name) is not None for each in fields(PublishOptions)},
+        "schedule repeats": schedule is not None and schedule.repeats,
+        "schedule source": schedule is not None and schedule.source is not None,
+        "schedule rollup": schedule is not None and schedule.rollup,
+    }

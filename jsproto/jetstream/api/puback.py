@@ -18,7 +18,7 @@ from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.document import Document, member, of
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck
-from jsproto.jetstream.api.forms import FLAG, INTEGER, NAME, TEXT
+from jsproto.jetstream.api.forms import BIG, FLAG, INTEGER, NAME, TEXT
 
 
 @final
@@ -29,7 +29,7 @@ class PubAck(Document):
     Attributes:
         stream: the stream that stored it.
         seq: its sequence there, or that of the first copy if ``duplicate``.
-        val: the value of a counter after this message (2.12, ADR-49).
+        val: the exact value of a counter after this message (2.12, ADR-49).
         batch: id of the batch that this commits; ``count`` is its number of messages (2.12, ADR-50).
     """
 
@@ -37,7 +37,7 @@ class PubAck(Document):
     seq: int = member(INTEGER, 0)
     duplicate: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     domain: str | None = member(TEXT)
-    val: str | None = member(TEXT)
+    val: int | None = member(BIG)
     batch: str | None = member(TEXT)
     count: int | None = member(INTEGER)
 

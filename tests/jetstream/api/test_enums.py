@@ -23,4 +23,5 @@ def test_the_words_of_every_set_are_those_of_the_server() -> None:
         "ReplayPolicy": ["instant", "original"],
         "PriorityPolicy": ["none", "overflow", "pinned_client", "prioritized"],
         "ConsumerAction": ["", "create", "update"],
+        "Rollup": ["sub", "all"],
     }

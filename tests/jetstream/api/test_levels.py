@@ -15,9 +15,12 @@ from jsproto.jetstream.api.levels import (
     features,
     required_level,
 )
+from jsproto.jetstream.api.publish_options import PublishOptions
+from jsproto.jetstream.api.schedule import Schedule
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
 
+MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
 CONFIGS = [
     (StreamConfig(name="S"), 0),
     (StreamConfig(name="S", persist_mode="default", allow_msg_ttl=False), 0),
@@ -30,6 +33,15 @@ CONFIGS = [
     (ConsumerConfig(pause_until=datetime(2030, 1, 1, tzinfo=UTC)), 1),
     (ConsumerConfig(priority_groups=["g"], priority_policy="overflow"), 1),
     (ConsumerConfig(ack_policy="flow_control"), 4),
+    (PublishOptions(msg_id="1", expected_last_subject_sequence=0), 0),
+    (PublishOptions(expected_last_subject_sequence=0, expected_last_subject_sequence_subject="s.*"), 1),
+    (PublishOptions(ttl="never"), 1),
+    (PublishOptions(incr=0), 2),
+    (PublishOptions(cancel_schedule="s.a"), 2),
+    (PublishOptions(schedule=Schedule.at(MOMENT, "s.b")), 2),
+    (PublishOptions(schedule=Schedule.at(MOMENT, "s.b", source="s.c")), 4),
+    (PublishOptions(schedule=Schedule.at(MOMENT, "s.b", rollup=True)), 4),
+    (PublishOptions(schedule=Schedule.cron("@daily", "s.b")), 4),
 ]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
 from jsproto.jetstream.api.puback import PubAck, pub_ack, usual_ack
@@ -27,8 +30,8 @@ def test_blanks_and_additions_of_all_versions_are_read() -> None:
         stream="S", seq=3, batch="b1", count=3
     )
     assert (
-        pub_ack(b'{"stream":"S","seq":2,"val":"12345678901234567890123"}', ABOUT).val
-        == "12345678901234567890123"
+        pub_ack(b'{"stream":"S","seq":2,"val":"-12345678901234567890123"}', ABOUT).val
+        == -12345678901234567890123
     )
     assert pub_ack(b'{"stream":"S","seq":18446744073709551615,"new":1}', ABOUT).extra == {"new": 1}
 
@@ -90,3 +93,18 @@ def test_the_short_way_and_the_long_way_read_the_same(body: bytes) -> None:
 )
 def test_another_shape_goes_the_long_way(body: bytes) -> None:
     assert usual_ack(body) is None
+
+
+def test_the_value_of_a_counter_is_a_number_here_and_text_on_the_wire() -> None:
+    ack = PubAck(stream="S", seq=1, val=-(10**40))
+
+    assert ack.to_wire()["val"] == "-1" + "0" * 40
+    assert pub_ack(json.dumps(ack.to_wire()).encode(), ABOUT) == ack
+    with pytest.raises(InvalidConfig, match="val"):
+        PubAck(stream="S", seq=1, val="5")
+
+
+@pytest.mark.parametrize("val", [b"5", b'"five"', b'"+5"', b'""', b'"1.5"', b'"' + b"9" * 5000 + b'"'])
+def test_a_value_that_is_no_whole_number_as_text_is_no_acknowledgement(val: bytes) -> None:
+    with pytest.raises(InvalidPubAck, match="a whole number as text"):
+        pub_ack(b'{"stream":"S","seq":1,"val":' + val + b"}", ABOUT)

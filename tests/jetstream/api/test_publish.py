@@ -22,7 +22,8 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.api.errors import InvalidPubAck, WrongLastSequence
 from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.publish import publish, publish_headers
+from jsproto.jetstream.api.publish import publish
+from jsproto.jetstream.api.publish_options import PublishOptions
 from jsproto.wire.headers import Headers
 
 ACK = b'{"stream":"S","seq":1}'
@@ -101,45 +102,17 @@ def test_options_travel_as_headers_behind_the_users_own() -> None:
     assert own.items() == (("Trace", "1"),)
 
 
-def test_no_options_and_no_headers_are_no_block_and_own_headers_stay_as_they_are() -> None:
-    own = Headers({"Trace": "1"})
+def test_options_may_be_one_value_and_settings_by_name_edit_it() -> None:
+    world = World(ACK)
+    world.run(publish("s.a", options=PublishOptions(msg_id="1", rollup="sub"), msg_id="2"))
 
-    assert publish_headers() is None
-    assert publish_headers({}) is None
-    assert publish_headers(own) is own
-    assert publish_headers({"A": ["1", "2"]}) == Headers({"A": ["1", "2"]})
+    assert world.calls[0].headers == Headers([("Nats-Msg-Id", "2"), ("Nats-Rollup", "sub")])
 
 
-@pytest.mark.parametrize(
-    ("ttl", "text"),
-    [
-        (timedelta(seconds=1), "1"),
-        (timedelta(seconds=1.5), "1500000000ns"),
-        (timedelta(days=1), "86400"),
-        ("never", "never"),
-    ],
-)
-def test_a_ttl_is_whole_seconds_or_a_go_duration_or_never(ttl, text: str) -> None:
-    assert publish_headers(ttl=ttl) == Headers({"Nats-TTL": text})
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"ttl": timedelta(milliseconds=999)},
-        {"ttl": 5},
-        {"ttl": "5s"},
-        {"expected_last_sequence": -1},
-        {"expected_last_sequence": True},
-        {"expected_last_sequence": 2**64},
-        {"expected_last_subject_sequence": "1"},
-        {"expected_last_subject_sequence_subject": "s.*"},
-        {"msg_id": "1", "headers": {"nats-msg-id": "2"}},
-    ],
-)
-def test_options_that_no_server_takes_are_refused_before_anything_is_sent(options: dict[str, object]) -> None:
+@pytest.mark.parametrize("settings", [{"msg_id": ""}, {"message_id": "1"}, {"incr": 1}])
+def test_what_no_server_takes_is_refused_before_anything_is_sent(settings: dict[str, object]) -> None:
     with pytest.raises(InvalidConfig, match="expected"):
-        publish("s.a", **options)
+        publish("s.a", b"x", **settings)
 
 
 def test_names_and_values_that_would_break_the_line_are_refused_before_anything_is_sent() -> None:
