@@ -1,4 +1,4 @@
-"""A canary in every secret sings in no repr, no text of an error and no snapshot, only in the bytes of CONNECT."""
+"""A canary in every secret sings in no repr, no text of an error, no pickle and no snapshot, only in the bytes of CONNECT."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import pytest
 
 from jsproto.core.auth import Auth, for_server
 from jsproto.core.connection import Connection
-from jsproto.core.events import Authenticate, Notice
+from jsproto.core.creds import UserCreds
+from jsproto.core.events import Authenticate, Dial, Notice
 from jsproto.core.options import Options
 from jsproto.core.servers import Pool, Server
-from jsproto.errors import JsprotoError
+from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Connect
 from jsproto.wire.encoder import encode
+from jsproto.wire.nkey import KeyKind, Seed
 
 CANARY = "cAnAry"
 AUTH = Auth(
@@ -30,10 +32,19 @@ SONGS = (CANARY, AUTH.sig, str(list(CANARY.encode()))[1:-1])
 URL = f"nats://u:{CANARY}@a:4222,nats://{CANARY}@b:4222"
 
 
+def pickled(thing):
+    """Its pickle, or why there is none."""
+    try:
+        return pickle.dumps(thing)
+    except Exception as error:  # noqa: BLE001 - whatever it says, it must not sing
+        return f"{error!r} {error}".encode()
+
+
 def silent(*things):
     for thing in things:
         for text in (repr(thing), str(thing), f"{thing}", ascii(thing)):
             assert not [song for song in SONGS if song in text]
+        assert not [song for song in SONGS if song.encode() in pickled(thing)]
         if isinstance(thing, BaseException):
             silent(*thing.args, vars(thing), *getattr(thing, "__notes__", ()))
             if thing.__cause__ is not None:
@@ -99,6 +110,32 @@ def test_refused_credentials_are_silent(wrong):
         wrong()
 
     silent(raised.value)
+
+
+@pytest.mark.parametrize(
+    "holds",
+    [
+        AUTH,
+        Options(auth=Auth(token=CANARY)),
+        Options(servers=f"nats://u:{CANARY}@a"),
+        Dial(Server.parse(f"nats://{CANARY}@a")),
+        Connect(jwt=CANARY),
+        UserCreds(jwt=CANARY, seed=Seed(KeyKind.USER, bytes(32))),
+    ],
+)
+def test_what_holds_a_secret_is_not_pickled_and_says_what_to_do(holds):
+    with pytest.raises(LocalProtocolError, match="make it anew where it is needed"):
+        pickle.dumps([holds])
+
+
+def test_what_holds_none_is_pickled():
+    for thing in (
+        Auth(user="u"),
+        Options(servers="nats://a:1,b:2"),
+        Dial(Server(host="h")),
+        Connect(name="n"),
+    ):
+        assert pickle.loads(pickle.dumps(thing)) == thing
 
 
 def test_a_whole_life_with_secrets_is_silent(info):

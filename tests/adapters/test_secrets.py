@@ -1,0 +1,171 @@
+"""A canary in every secret that an adapter is given: it sings in no repr, no text, no pickle, and no error or event tells it.
+
+And no class that is added later can forget it: a field with the name of a secret must be kept as one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import pkgutil
+import traceback
+
+import attrs
+import pytest
+
+import jsproto
+import jsproto_io
+from jsproto.core.auth import Auth
+from jsproto.core.creds import UserCreds
+from jsproto.core.options import Tls
+from jsproto.core.servers import Server
+from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.wire.nkey import Seed
+from jsproto.wire.secret import Secretive
+from jsproto_io._options import options_of
+from jsproto_io._tls import TlsFiles
+from jsproto_io.blocking import connect
+from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed
+from tests.accounts import USER, creds
+
+CANARY = "cAnAry"
+TOKEN = creds().splitlines()[1]
+#: What must be heard nowhere: secrets as they are, and as a list of their bytes.
+SONGS = (CANARY, USER.reveal(), TOKEN, str(list(USER.raw))[1:-1], repr(USER.raw)[2:-1])
+NAMES = {"password", "token", "auth_token", "jwt", "signature", "sig", "seed", "creds", "secret"}
+
+
+def heard(thing):
+    """Every text that a thing gives away."""
+    try:
+        told = repr(pickle.dumps(thing))
+    except Exception as error:  # noqa: BLE001 - whatever it says, it must not sing
+        told = f"{error!r} {error}"
+    return "\n".join((repr(thing), str(thing), f"{[thing]} {thing}", ascii({"it": thing}), told))
+
+
+def silent(thing):
+    text = heard(thing)
+    assert [song for song in SONGS if song in text] == []
+
+
+AUTH = Auth(user="u", password=CANARY, token=CANARY, jwt=TOKEN, nkey="U", signature=USER.raw, nonce="n")
+SERVERS = f"nats://u:{CANARY}@127.0.0.1:1,nats://{CANARY}@127.0.0.1:2"
+HOLDERS = {
+    "auth": AUTH,
+    "server": Server.parse(f"nats://u:{CANARY}@h"),
+    "options": options_of(SERVERS, ask=False, auth=AUTH, tls=Tls.REQUIRED),
+    "connect options": {"auth": AUTH, "tls_context": TlsFiles(password=CANARY)},
+    "tls": TlsFiles(password=CANARY),
+    "seed": USER,
+    "user creds": UserCreds(jwt=TOKEN, seed=USER),
+    "creds": Creds(creds()),
+    "nkey": NkeySeed(USER),
+    "answer": NkeySeed(USER)(Server(host="h"), "n"),
+    "client": connect(SERVERS, auth=AUTH),
+    "client with credentials": connect(SERVERS, credentials=Creds(creds())),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_what_holds_a_secret_is_silent(name):
+    silent(HOLDERS[name])
+
+
+@pytest.mark.parametrize("name", [name for name, each in HOLDERS.items() if attrs.has(type(each))])
+def test_what_holds_a_secret_is_not_pickled(name):
+    with pytest.raises(LocalProtocolError, match="expected no secret to be pickled"):
+        pickle.dumps(HOLDERS[name])
+
+
+def test_a_source_with_a_file_holds_no_secret_and_travels(tmp_path):
+    path = tmp_path / "me.creds"
+    path.write_text(creds())
+    source = CredsFile(path)
+    source(Server(host="h"), "n")
+
+    assert pickle.loads(pickle.dumps(source)) == source
+    assert pickle.loads(pickle.dumps(NkeyFile(path))) == NkeyFile(path)
+    silent(source)
+
+
+def test_the_traceback_of_what_fails_is_silent(tmp_path):
+    """All that stands behind an error, also what is not shown of it."""
+    path = tmp_path / "me.creds"
+    path.write_text(creds()[:-150])
+    attempts = (
+        lambda: Creds(creds() + creds()),
+        lambda: NkeySeed(USER.reveal()[:-1] + "7"),
+        lambda: Seed.parse(USER.reveal()[:-1]),
+        lambda: CredsFile(path).read(),
+        lambda: Server.parse(f"nats://u:{CANARY}@h:port"),
+        lambda: TlsFiles(certificate=path, password=CANARY).context(),
+    )
+    for attempt in attempts:
+        with pytest.raises(JsprotoError) as caught:
+            attempt()
+        error = caught.value
+        shown = "".join(traceback.format_exception_only(error))
+        assert [song for song in SONGS if song in shown] == []
+        while error is not None:
+            silent(error)
+            silent(vars(error))
+            error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("wrong", [CANARY, CANARY.encode(), [CANARY]])
+def test_what_a_source_is_given_by_mistake_is_not_shown(wrong):
+    for make in (Creds, NkeySeed):
+        with pytest.raises(JsprotoError) as caught:
+            make(wrong)
+        silent(caught.value)
+
+
+def test_a_connection_that_fails_tells_no_secret(peer):
+    """Wrong creds, an answer with an error, an event for everybody: nothing of them sings."""
+
+    def refuse(line):
+        line.say(b'INFO {"nonce":"abc","auth_required":true}\r\n')
+        line.hear(b"PING\r\n")
+        line.say(b"-ERR 'Authorization Violation'\r\n")
+
+    there = peer(refuse, refuse)
+    client = connect(
+        f"nats://u:{CANARY}@127.0.0.1:{there.port}",
+        credentials=Creds(creds()),
+        reconnect_wait=0.01,
+        reconnect_jitter=0.0,
+        connect_sweeps=None,
+    )
+    with pytest.raises(JsprotoError) as caught:
+        client.__enter__()
+
+    silent(caught.value)
+    silent(client)
+
+
+# ---------------------------------------------------------------------------------------------- those that come later
+
+
+def attrs_classes():
+    for package in (jsproto, jsproto_io):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.startswith("jsproto.testing"):
+                continue  # what a model server expects is made up
+            module = importlib.import_module(found.name)
+            for each in vars(module).values():
+                if isinstance(each, type) and attrs.has(each) and each.__module__ == found.name:
+                    yield each
+
+
+def test_each_field_with_the_name_of_a_secret_is_kept_as_one():
+    seen = set()
+    for kind in attrs_classes():
+        secret = [each for each in attrs.fields(kind) if each.name in NAMES and each.type != "int"]
+        kept = issubclass(kind, Secretive) and not any(
+            each.repr for each in secret if each.type not in {"Seed", "UserCreds"}
+        )
+        assert not secret or kept, f"{kind.__name__} shows or pickles {[each.name for each in secret]}"
+        seen |= {kind.__name__} if secret else set()
+
+    assert {"Auth", "Connect", "Creds", "NkeySeed", "Server", "TlsFiles", "UserCreds"} <= seen
