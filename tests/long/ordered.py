@@ -97,7 +97,7 @@ def run(server: NatsServer, form: Form, messages: int, deletions: int, kills: in
     """Read all of it; gives what was seen, and what was wrong."""
     plan = events_of(deletions, kills)
     steps = 2 * len(plan) + 10
-    step = messages // steps
+    step = -(-messages // steps)
     messages = steps * step
     disorder = got = deleted = killed = 0
     creates = Creates()
