@@ -85,6 +85,11 @@ def consumer_name(name: str) -> str:
     return _name(name, "consumer")
 
 
+def unbroken(text: str, what: str) -> str:
+    """Any text that could stand in a line, for names that travel in a document and that the server judges itself."""
+    return _token(text, what)
+
+
 def subject_prefix(prefix: str) -> str:
     """A prefix of API or inbox subjects: a literal subject, without the dot that will follow it."""
     if not isinstance(prefix, str) or _PUBLISH(prefix) is None:

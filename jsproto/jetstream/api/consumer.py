@@ -30,6 +30,7 @@ from jsproto.jetstream.api.forms import (
     Words,
 )
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.wire.subjects import unbroken
 
 
 @final
@@ -91,6 +92,7 @@ class ConsumerConfig(Document):
 
         Raises:
             InvalidConfig: both filters (B208, server 10136), or two names that differ (server 10132).
+            InvalidSubject: a subject or a group that no line can carry.
         """
         if self.filter_subject and self.filter_subjects:
             raise InvalidConfig(
@@ -100,6 +102,10 @@ class ConsumerConfig(Document):
             raise InvalidConfig(
                 f"expected name and durable_name to be equal, seen {self.name!r} and {self.durable_name!r}"
             )
+        for subject in filter(None, (self.filter_subject, *self.filter_subjects, self.deliver_subject)):
+            unbroken(subject, "subject of a consumer")
+        for group in filter(None, (self.deliver_group, *self.priority_groups)):
+            unbroken(group, "group of a consumer")
         return self
 
 

@@ -19,6 +19,7 @@ from jsproto.jetstream.api.errors import Asked, RetryLater
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, consumer_info, request, stream_info, succeed
 from jsproto.jetstream.api.stream import Placement
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.wire.subjects import unbroken
 
 #: Seconds between two looks for a new leader, and the most that one look takes: during an election some are not answered.
 LOOK: Final = 0.2
@@ -97,6 +98,7 @@ def remove_peer(api: ApiSubjects, stream: str, peer: str, *, timeout: float = DE
 
     Raises:
         InvalidConfig: no name of a server.
+        InvalidSubject: a name with blanks or control characters.
         JetStreamError: it is none of the group (10060 and its kin), or the last.
     """
     about = Asked(what=f"remove peer {_named('peer', peer)}", stream=stream)
@@ -114,7 +116,8 @@ def remove_server(
         peer_id: its id among the peers instead, if the name is not known any more (2.10).
         timeout: seconds.
     """
-    _named("server or peer_id", server or peer_id)
+    for each in (server, peer_id) if server and peer_id else (server or peer_id,):
+        _named("server or peer_id", each)
     about = Asked(what=f"remove server {server or peer_id}")
     body = {"peer": server, "peer_id": peer_id} if peer_id else {"peer": server}
     yield from succeed(api.server_remove(), about, body=body, timeout=timeout)
@@ -214,4 +217,4 @@ def _placed(placement: Placement | None) -> Mapping[str, object] | None:
 def _named(what: str, name: str) -> str:
     if not name:
         raise InvalidConfig(f"expected the name of a {what}, seen none")
-    return name
+    return unbroken(name, what)

@@ -34,6 +34,7 @@ from jsproto.jetstream.api.errors import (
 from jsproto.jetstream.api.listed import RACES, Listed, name_of, pages
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.wire.subjects import subscription_subject, unbroken
 
 #: Seconds that a request waits for its answer.
 DEFAULT_TIMEOUT: Final = 5.0
@@ -191,9 +192,12 @@ def stream_info(
 
     Raises:
         StreamNotFound: no such stream.
+        InvalidSubject: a filter that is none.
         InvalidResponse: the stream has more subjects than the server will say.
     """
     about = Asked(what="stream info", stream=stream)
+    if subjects_filter:
+        subscription_subject(subjects_filter)
     wishes = {"subjects_filter": subjects_filter, "deleted_details": deleted_details}
     body: dict[str, object] = {name: wish for name, wish in wishes.items() if wish}
     members = yield from request(api.stream_info(stream), about, body=body or None, timeout=timeout)
@@ -223,9 +227,9 @@ def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIM
 def stream_names(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listed[str]]:
-    """Names of all streams, or of those that store ``subject``."""
+    """Names of all streams, or of those that store ``subject``. Raises `InvalidSubject`."""
     about = Asked(what="stream names", subject=subject)
-    body = {"subject": subject} if subject else None
+    body = {"subject": subscription_subject(subject)} if subject else None
     ask = _asking(api.stream_names(), about, timeout)
     return (yield from pages(ask, about, "streams", name_of, body))
 
@@ -233,9 +237,13 @@ def stream_names(
 def streams(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listed[StreamInfo]]:
-    """All streams, or those that store ``subject``; what a cluster could not say now is named in the result."""
+    """All streams, or those that store ``subject``; what a cluster could not say now is named in the result.
+
+    Raises:
+        InvalidSubject: it is none.
+    """
     about = Asked(what="list streams", subject=subject)
-    body = {"subject": subject} if subject else None
+    body = {"subject": subscription_subject(subject)} if subject else None
     ask = _asking(api.stream_list(), about, timeout)
     return (yield from pages(ask, about, "streams", _stream_of, body))
 
@@ -382,6 +390,8 @@ def consumers(
 def _put_stream(
     subject: str, about: Asked, config: StreamConfig, *, pedantic: bool, strict: bool, timeout: float
 ) -> Steps[StreamInfo]:
+    for each in config.subjects:
+        unbroken(each, "subject of a stream")
     body = config.to_wire()
     if pedantic:
         body["pedantic"] = True

@@ -33,7 +33,7 @@ from jsproto.jetstream.api.procedures import (
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import UINT64_MAX, Timestamp
-from jsproto.wire.subjects import subscription_subject
+from jsproto.wire.subjects import subscription_subject, unbroken
 
 
 @final
@@ -249,11 +249,14 @@ def unpin_consumer(
 
     Raises:
         ConsumerNotFound: no such consumer.
+        InvalidSubject: a group with blanks or control characters.
         InvalidRequest: no such group, or the consumer pins nobody.
     """
     about = Asked(what="unpin consumer", stream=stream, consumer=consumer)
     subject = api.consumer_unpin(stream, consumer)
-    yield from request(subject, about, body={"group": group}, since="2.11", timeout=timeout)
+    yield from request(
+        subject, about, body={"group": unbroken(group, "group")}, since="2.11", timeout=timeout
+    )
 
 
 def sequence(name: str, value: int | None) -> int | None:
