@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib import metadata
 
+from pygments.lexers.special import TextLexer
+
 project = "jsproto"
 author = "The jsproto authors"
 copyright = "2026, The jsproto authors"  # noqa: A001  Sphinx's word
@@ -22,3 +24,8 @@ autodoc_member_order = "bysource"
 html_theme = "furo"
 html_title = "jsproto"
 html_show_sourcelink = False
+
+
+def setup(app):
+    """A configuration of nats-server has a language of its own; it is shown as it is."""
+    app.add_lexer("conf", TextLexer)

@@ -9,6 +9,8 @@ loop too. Whatever takes longer is a callable of one's own, which asyncio, trio 
 
 What is wrong is said as early as it can be known: in memory when the source is made, in a file when it is read. Errors name
 the file and hold nothing of it. A server without a nonce verifies no key, so nothing is signed for it.
+
+`TlsFiles`, the certificates, are given as ``tls_context``.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from jsproto.errors import CredentialsUnavailable, InvalidCredentials
 from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import Secretive
 from jsproto_io._ed25519 import KeyPair, check_signing
+from jsproto_io._tls import TlsFiles
 
-__all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "UserCreds"]
+__all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "TlsFiles", "UserCreds"]
 
 T = TypeVar("T")
 
