@@ -277,11 +277,10 @@ def answer_of(order: Authenticate, given: object) -> Auth:
     """
     if isinstance(given, Auth):
         return given
+    seen = type(given).__name__
     if isinstance(given, Coroutine):
         given.close()  # nobody here can wait for it
-    raise InvalidCredentials(
-        f"expected an Auth as credentials for {order.server}, got {type(given).__name__}"
-    )
+    raise InvalidCredentials(f"expected an Auth as credentials for {order.server}, got {seen}")
 
 
 def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
