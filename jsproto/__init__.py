@@ -51,6 +51,7 @@ from jsproto.jetstream.api.checks import Finding, check_consumer, check_stream, 
 from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
 from jsproto.jetstream.api.codes import ErrorCode
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequencePair
+from jsproto.jetstream.api.counter import Counter
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import (
     AckPolicy,
@@ -61,6 +62,7 @@ from jsproto.jetstream.api.enums import (
     PriorityPolicy,
     ReplayPolicy,
     RetentionPolicy,
+    Rollup,
     StorageType,
     StoreCompression,
 )
@@ -101,6 +103,9 @@ from jsproto.jetstream.api.levels import check_level, required_level
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.publish_checks import check_publish
+from jsproto.jetstream.api.publish_options import PublishOptions
+from jsproto.jetstream.api.schedule import Schedule
 from jsproto.jetstream.api.sizes import stored_size
 from jsproto.jetstream.api.stored import StoredMessage, Which
 from jsproto.jetstream.api.stream import (
@@ -142,6 +147,7 @@ from jsproto.jetstream.errors import (
     TooManyResults,
     UnknownStatus,
 )
+from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.message import AckedAll, JsMessage, confirmed, settlement
@@ -236,6 +242,7 @@ __all__ = [
     "ConsumerNotFound",
     "Conversation",
     "ConversationClosed",
+    "Counter",
     "CredentialsUnavailable",
     "DeliverPolicy",
     "Difference",
@@ -310,6 +317,7 @@ __all__ = [
     "OutboundFull",
     "Outcome",
     "Overflow",
+    "Patience",
     "Pause",
     "PayloadTooLarge",
     "PeerInfo",
@@ -325,6 +333,7 @@ __all__ = [
     "PubAck",
     "Publish",
     "PublishDropped",
+    "PublishOptions",
     "PublishResult",
     "PublishWindow",
     "PullAckPolicy",
@@ -346,6 +355,8 @@ __all__ = [
     "Restore",
     "RetentionPolicy",
     "RetryLater",
+    "Rollup",
+    "Schedule",
     "SequenceNotFound",
     "SequencePair",
     "Server",
@@ -395,6 +406,7 @@ __all__ = [
     "WrongStream",
     "check_consumer",
     "check_level",
+    "check_publish",
     "check_stream",
     "check_stream_update",
     "confirmed",

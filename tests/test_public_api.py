@@ -20,7 +20,9 @@ SOURCE = Path(jsproto.__file__)
 STANDARD = {
     "base64": "the server carries header blocks of stored messages in base64",
     "binascii": "what base64 stands on",
+    "blake2": "what hashlib stands on",
     "datetime": "durations and timestamps of configurations",
+    "hashlib": "names that are made of an inbox and must not give it away",
     "heapq": "the agenda",
     "ipaddress": "what urllib.parse stands on",
     "json": "INFO, CONNECT and the API are JSON",

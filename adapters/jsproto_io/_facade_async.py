@@ -24,6 +24,7 @@ from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
+from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
@@ -103,6 +104,82 @@ class AsyncJetStream:
             timeout=timeout,
             retries=retries,
             retry_wait=retry_wait,
+            **settings,
+        )
+        return await self._nc.run(described)
+
+    async def publish_once(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        patience: Patience | None = None,
+        **settings: Unpack[PublishSettings],
+    ) -> PubAck:
+        """Publish, and send the same again until it is known to be stored; it is stored once.
+
+        Args:
+            subject: a subject that a stream stores.
+            payload: the message.
+            headers: the message's own headers.
+            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one is made.
+            patience: how long to try; less than the stream's ``duplicate_window``.
+            settings: fields of `PublishOptions`.
+
+        Raises:
+            NoResponders: no stream stores this subject; nothing was stored.
+            JetStreamError: the stream refuses it; nothing was stored.
+            RequestTimeout: the outcome is still unknown; the error names the id with which to go on.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        described = self._pure.publish_once(
+            subject,
+            payload,
+            headers=headers,
+            options=options,
+            patience=patience,
+            **settings,
+        )
+        return await self._nc.run(described)
+
+    async def relay(
+        self,
+        message: JsMessage,
+        subject: str,
+        payload: bytes | None = None,
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        patience: Patience | None = None,
+        **settings: Unpack[PublishSettings],
+    ) -> PubAck:
+        """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
+
+        Args:
+            message: what a consumer delivered.
+            subject: where its successor is stored.
+            payload: of the successor; the message's own if none is given.
+            headers: of the successor; the message's are not taken along.
+            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place and of ``subject``.
+            patience: how long to try, for both.
+            settings: fields of `PublishOptions`.
+
+        Raises:
+            NoResponders: no stream stores this subject; or the successor is stored, and the consumer is gone.
+            JetStreamError: the stream refuses it; the message is open.
+            RequestTimeout: it is not known whether the successor is stored, or the message settled; it comes again.
+            InvalidAckSubject: the message is not of a consumer.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        described = self._pure.relay(
+            message,
+            subject,
+            payload,
+            headers=headers,
+            options=options,
+            patience=patience,
             **settings,
         )
         return await self._nc.run(described)
@@ -784,6 +861,53 @@ class AsyncStream:
     def cached(self) -> StreamInfo | None:
         """As in `jsproto.jetstream.context.Stream`."""
         return self._pure.cached
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+        **settings: Unpack[PublishSettings],
+    ) -> PubAck:
+        """Publish a message that this stream must store, and wait until it has.
+
+        If the handle knows the configuration (``cached``), what the stream would refuse is refused here, and so is a stream
+        that acknowledges nothing. After a change by somebody else, ask for a new handle.
+
+        Args:
+            subject: one of its subjects.
+            payload: the message.
+            headers: the message's own headers.
+            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            timeout: seconds for all attempts together.
+            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
+            retry_wait: seconds before it is sent again.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a counter, which has no expectations.
+
+        Raises:
+            NoResponders: no stream stores this subject.
+            ExpectationFailed: what was expected does not hold; the class says what.
+            JetStreamError: the stream refuses the message otherwise.
+            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
+            Disconnected: the same, because the link was lost.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        described = self._pure.publish(
+            subject,
+            payload,
+            headers=headers,
+            options=options,
+            timeout=timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+            **settings,
+        )
+        return await self._nc.run(described)
 
     async def info(
         self,

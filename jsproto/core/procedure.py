@@ -42,6 +42,7 @@ from jsproto.errors import (
 )
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
+from jsproto.wire.nuid import derived
 
 T = TypeVar("T")
 
@@ -63,7 +64,13 @@ class Now:
     """Ask for the time of the fact that is being worked off; answered at once. See `the_time`."""
 
 
-Step: TypeAlias = Call | Sleep | Now
+@final
+@frozen
+class Name:
+    """Ask for a name that nobody else has; answered at once. See `a_name`."""
+
+
+Step: TypeAlias = Call | Sleep | Now | Name
 #: What a procedure is written as.
 Steps: TypeAlias = Generator[Step, Message, T]
 
@@ -71,6 +78,11 @@ Steps: TypeAlias = Generator[Step, Message, T]
 def the_time() -> Steps[float]:
     """Answer the time in seconds, for deadlines over several questions (``yield from`` it)."""
     return cast("float", (yield Now()))
+
+
+def a_name() -> Steps[str]:
+    """Answer a name of 22 letters and digits that was never given before, for ids of messages (``yield from`` it)."""
+    return cast("str", (yield Name()))
 
 
 class ScriptTimer(Word):
@@ -176,7 +188,7 @@ class Script(Stateful, Generic[T]):
         ended = error_written(error or ConnectionClosed("closed while waiting for an answer"))
         left = MOST_FAREWELLS
         while not self.done:
-            self._step = self._told(("error" if left else "over", ended), now)
+            self._step = self._told(("error" if left else "over", ended), port, now)
             left -= 1
 
     # ------------------------------------------------------------------ stepping
@@ -186,7 +198,7 @@ class Script(Stateful, Generic[T]):
 
     def _feed(self, told: tuple[object, ...] | None, port: Port, now: float) -> None:
         """Tell the generator one thing and arrange for the next that it asks for."""
-        self._step = step = self._told(told, now)
+        self._step = step = self._told(told, port, now)
         if isinstance(step, Sleep):
             self.timers.set(ScriptTimer.WAIT, now + max(0.0, step.seconds))
         elif isinstance(step, Call):
@@ -194,15 +206,15 @@ class Script(Stateful, Generic[T]):
             if port.up:
                 self._token = port.call(step)
 
-    def _told(self, told: tuple[object, ...] | None, now: float) -> Step | None:
-        """Tell the generator one thing; the next that it asks for, but for the time, which it gets at once."""
+    def _told(self, told: tuple[object, ...] | None, port: Port, now: float) -> Step | None:
+        """Tell the generator one thing; the next that it asks for, but for the time and names, which it gets at once."""
         if told is not None:
             self._history.append(told)
         self.timers.clear()
         self._token = 0
         step = self._advance(told)
-        while isinstance(step, Now):
-            told = ("now", now)
+        while isinstance(step, (Now, Name)):
+            told = ("now", now) if isinstance(step, Now) else ("name", derived(port.address()))
             self._history.append(told)
             step = self._advance(told)
         return step
@@ -216,7 +228,7 @@ class Script(Stateful, Generic[T]):
                 return self._steps.send(Message(cast("Delivery", told[1])))
             if told[0] == "slept":
                 return self._steps.send(cast("Message", None))
-            if told[0] == "now":
+            if told[0] in {"now", "name"}:
                 return self._steps.send(cast("Message", told[1]))
             error = cast("JsprotoError", error_read(told[1]))
             if told[0] == "error":

@@ -6,6 +6,7 @@ counter that could go on in a forked process. The core has no randomness of its 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -29,7 +30,18 @@ def nuid(entropy: Entropy) -> str:
     drawn = entropy(_DRAWN)
     if len(drawn) != _DRAWN:
         raise LocalProtocolError(f"expected {_DRAWN} bytes of entropy, seen {len(drawn)}")
-    number = int.from_bytes(drawn, "big")
+    return _letters(int.from_bytes(drawn, "big"))
+
+
+def derived(secret: str) -> str:
+    """An id that is as unique as the text it is made of, and does not give it away.
+
+    For names that others get to see, made of an inbox that they must not know.
+    """
+    return _letters(int.from_bytes(hashlib.sha256(secret.encode()).digest(), "big"))
+
+
+def _letters(number: int) -> str:
     letters: list[str] = []
     for _ in range(LENGTH):
         number, digit = divmod(number, len(DIGITS))

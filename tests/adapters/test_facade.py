@@ -90,6 +90,9 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     """Every method with arguments that will do, the verb that it must use, and on what."""
     config = {"name": "S"}
     yield JetStream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
+    yield JetStream, "publish_once", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
+    yield JetStream, "relay", ("message", "s.b"), {}, "run", Procedure
+    yield Stream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
     yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
     yield JetStream, "dead_letter", (MessageFate(stream="S", stream_seq=1), "dead"), {}, "run", Procedure
     yield JetStream, "restore", (Origin({"config": {"name": "S"}, "state": {}}),), {}, "sink", Restore

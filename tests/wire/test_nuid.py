@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from jsproto.errors import LocalProtocolError
-from jsproto.wire.nuid import DIGITS, LENGTH, nuid
+from jsproto.wire.nuid import DIGITS, LENGTH, derived, nuid
 
 
 def test_the_same_entropy_gives_the_same_id():
@@ -34,3 +34,12 @@ def test_no_digit_at_any_place_is_preferred():
 def test_entropy_of_another_length_is_refused():
     with pytest.raises(LocalProtocolError, match="expected 32 bytes of entropy, seen 3"):
         nuid(lambda _: b"abc")
+
+
+def test_a_derived_id_is_always_the_same_for_a_text_and_does_not_show_it():
+    one = derived("_INBOX.P.secret.7.1")
+
+    assert one == derived("_INBOX.P.secret.7.1")
+    assert one != derived("_INBOX.P.secret.7.2")
+    assert len(one) == LENGTH
+    assert set(one) <= set(DIGITS)

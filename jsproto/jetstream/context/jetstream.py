@@ -27,6 +27,7 @@ from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
+from jsproto.jetstream.exactly_once import Patience, publish_once, relayed
 from jsproto.jetstream.message import JsMessage, confirmed
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import HEARTBEAT, Form, OrderedOptions
@@ -123,6 +124,73 @@ class JetStream:
                 retries=retries,
                 retry_wait=retry_wait,
                 **settings,
+            )
+        )
+
+    def publish_once(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        patience: Patience | None = None,
+        **settings: Unpack[PublishSettings],
+    ) -> Procedure[PubAck]:
+        """Publish, and send the same again until it is known to be stored; it is stored once.
+
+        Args:
+            subject: a subject that a stream stores.
+            payload: the message.
+            headers: the message's own headers.
+            options: what is asked of the stream; or its settings by name. Without a ``msg_id`` one is made.
+            patience: how long to try; less than the stream's ``duplicate_window``.
+            settings: fields of `PublishOptions`.
+
+        Raises:
+            NoResponders: no stream stores this subject; nothing was stored.
+            JetStreamError: the stream refuses it; nothing was stored.
+            RequestTimeout: the outcome is still unknown; the error names the id with which to go on.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        return Procedure(
+            lambda: publish_once(
+                subject, payload, headers=headers, options=options, patience=patience, **settings
+            )
+        )
+
+    def relay(
+        self,
+        message: JsMessage,
+        subject: str,
+        payload: bytes | None = None,
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        patience: Patience | None = None,
+        **settings: Unpack[PublishSettings],
+    ) -> Procedure[PubAck]:
+        """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
+
+        Args:
+            message: what a consumer delivered.
+            subject: where its successor is stored.
+            payload: of the successor; the message's own if none is given.
+            headers: of the successor; the message's are not taken along.
+            options: what is asked of the stream. Without a ``msg_id`` it is made of the message's place and of ``subject``.
+            patience: how long to try, for both.
+            settings: fields of `PublishOptions`.
+
+        Raises:
+            NoResponders: no stream stores this subject; or the successor is stored, and the consumer is gone.
+            JetStreamError: the stream refuses it; the message is open.
+            RequestTimeout: it is not known whether the successor is stored, or the message settled; it comes again.
+            InvalidAckSubject: the message is not of a consumer.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+        return Procedure(
+            lambda: relayed(
+                message, subject, payload, headers=headers, options=options, patience=patience, **settings
             )
         )
 

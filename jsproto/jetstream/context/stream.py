@@ -14,6 +14,10 @@ from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
 from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
+from jsproto.jetstream.api.publish_checks import check_publish, refuse
+from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.stream import Placement, StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.context.consumer import Consumer
@@ -29,6 +33,7 @@ from jsproto.jetstream.settings import (
     seconds_of,
 )
 from jsproto.jetstream.snapshot import PATIENCE, Snapshot
+from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
@@ -49,6 +54,76 @@ class Stream:
     js: JetStream
     name: str
     cached: StreamInfo | None = field(default=None, eq=False, repr=False)
+
+    # ------------------------------------------------------------------ publishing
+
+    def publish(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems = (),
+        options: PublishOptions | None = None,
+        timeout: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+        **settings: Unpack[PublishSettings],
+    ) -> Procedure[PubAck]:
+        """Publish a message that this stream must store, and wait until it has.
+
+        If the handle knows the configuration (``cached``), what the stream would refuse is refused here, and so is a stream
+        that acknowledges nothing. After a change by somebody else, ask for a new handle.
+
+        Args:
+            subject: one of its subjects.
+            payload: the message.
+            headers: the message's own headers.
+            options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+            timeout: seconds for all attempts together.
+            retries: how often it may be sent again after "nobody listens" (503, ADR-22).
+            retry_wait: seconds before it is sent again.
+            settings: fields of `PublishOptions`; ``expected_stream`` is this one, but for a counter, which has no expectations.
+
+        Raises:
+            NoResponders: no stream stores this subject.
+            ExpectationFailed: what was expected does not hold; the class says what.
+            JetStreamError: the stream refuses the message otherwise.
+            RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
+            Disconnected: the same, because the link was lost.
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
+        """
+
+        def steps() -> Steps[PubAck]:
+            asked = asked_for(options, cast("Mapping[str, object]", settings))
+            if asked.expected_stream is None and asked.incr is None:
+                asked = evolve(asked, expected_stream=self.name)
+            self._check(subject, payload, asked, headers)
+            seconds = seconds_of(timeout, self.js.timeout)
+            return publish(
+                subject,
+                payload,
+                headers=headers,
+                options=asked,
+                timeout=seconds,
+                retries=retries,
+                retry_wait=retry_wait,
+            )
+
+        return Procedure(steps)
+
+    def _check(
+        self,
+        subject: str,
+        payload: bytes,
+        asked: PublishOptions,
+        headers: HeaderItems = (),
+    ) -> None:
+        """Refuse what the stream would, as far as it is known."""
+        if self.cached is not None:
+            block = asked.headers(headers)
+            refuse(check_publish(self.cached.config, subject, payload, asked, headers=block), self.name)
+
+    # ------------------------------------------------------------------ its care
 
     def info(
         self, *, subjects_filter: str = "", deleted_details: bool = False, timeout: float | None = None

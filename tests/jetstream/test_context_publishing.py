@@ -1,0 +1,82 @@
+"""The facade's ways to publish: what each sends, and what is refused before."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsproto.errors import InvalidConfig
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.context import JetStream, Stream
+from jsproto.jetstream.message import JsMessage
+from jsproto.wire.headers import Headers
+from tests.jetstream.context_rig import answer, opened
+
+CONFIG = {"name": "S", "subjects": ["s.>"]}
+
+
+@pytest.fixture
+def js() -> JetStream:
+    return JetStream()
+
+
+def known(js: JetStream, **config: object) -> Stream:
+    info = StreamInfo.from_wire(
+        {"config": {**CONFIG, **config}, "created": "2026-01-01T00:00:00Z", "state": {}}
+    )
+    return Stream(js=js, name="S", cached=info)
+
+
+def headers(conversation) -> tuple[tuple[str, str], ...]:
+    block = conversation.port.commands[-1].headers
+    return () if block is None else block.items()
+
+
+def test_publish_once_makes_an_id(js):
+    publish = opened(js.publish_once("s.a", b"x"))
+
+    assert [name for name, _ in headers(publish)] == ["Nats-Msg-Id"]
+    assert answer(publish, {"stream": "S", "seq": 4}).seq == 4
+
+
+def test_relay_sends_under_the_id_of_the_message(js):
+    message = JsMessage(("1", "orders.new", "$JS.ACK.ORDERS.NEW.1.7.9.5.0", None, b"order"))
+    relay = opened(js.relay(message, "s.a"))
+
+    assert relay.port.commands[-1].payload == b"order"
+    assert headers(relay) == (("Nats-Msg-Id", "ORDERS.7.5>s.a"),)
+
+
+def test_a_streams_publish_expects_that_stream(js):
+    publish = opened(js.stream("S").publish("s.a", b"x", headers={"A": "1"}, msg_id="7", timeout=1.0))
+
+    assert headers(publish) == (("A", "1"), ("Nats-Msg-Id", "7"), ("Nats-Expected-Stream", "S"))
+    assert publish.deadline == 1.0
+    assert answer(publish, {"stream": "S", "seq": 4}).seq == 4
+
+
+def test_a_counter_has_no_expectations(js):
+    assert headers(opened(js.stream("S").publish("s.a", incr=5))) == (("Nats-Incr", "+5"),)
+
+
+@pytest.mark.parametrize(
+    ("config", "asked", "words"),
+    [
+        ({"no_ack": True}, {}, "no_ack = True: the stream acknowledges nothing"),
+        ({}, {"ttl": "never"}, "10166"),
+        ({}, {"expected_stream": "T"}, "10060"),
+        ({"max_msg_size": 30}, {}, "10054"),
+        ({}, {"message_id": "1"}, "settings of PublishOptions"),
+    ],
+)
+def test_what_the_stream_is_known_to_refuse_is_refused_before_it_is_sent(js, config, asked, words):
+    publish = opened(known(js, **config).publish("s.a", b"x", **asked))
+
+    assert isinstance(publish.error, InvalidConfig)
+    assert words in str(publish.error)
+    assert publish.port.commands == []
+
+
+def test_what_fits_the_known_configuration_is_sent(js):
+    publish = opened(known(js, max_msg_size=-1).publish("s.a", b"x", headers=Headers({"A": "1"})))
+
+    assert publish.port.commands[-1].subject == "s.a"
