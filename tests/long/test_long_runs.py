@@ -46,3 +46,13 @@ def test_a_broken_rule_is_told_and_the_exit_code_is_1():
     code, (told,) = long_run("ordered.py", *words)
 
     assert (code, list(told["wrong"])) == (1, ["deletions or kills too few"])
+
+
+def test_cycles_of_reconnect_fetch_and_timeout_leave_nothing_behind():
+    code, told = long_run("cycles.py", "--memory", "500", "--live", "20")
+
+    assert (code, [(each["form"], each["cycles"], each["wrong"]) for each in told]) == (
+        0,
+        [("memory", 500, {}), ("live", 20, {})],
+    )
+    assert all(each["ends"] == {"EXPIRED": each["cycles"], "NO_MESSAGES": each["cycles"]} for each in told)

@@ -12,6 +12,7 @@ memory streams and memory consumers are gone, and so is every waiting pull and e
 from __future__ import annotations
 
 import json
+from collections import deque
 from typing import Final
 
 from jsproto.errors import LocalProtocolError, shorten
@@ -27,6 +28,8 @@ from jsproto.testing.simserver.session import Auth, Permissions, Session
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND
 _PORT: Final = 4222
+#: Of so many connections whose client has gone the last words can still be read.
+_MOST_LEFT: Final = 64
 
 
 class SimServer:
@@ -94,6 +97,8 @@ class SimServer:
         self._api = Api(self._jetstream, name)
         self._has_jetstream = jetstream
         self._sessions: dict[int, Session] = {}
+        #: Connections whose client has gone, oldest first: they can be asked about for a while.
+        self._left: deque[int] = deque()
         self._live: dict[int, Session] = {}
         self._next_cid = 1
         self._up = True
@@ -133,6 +138,9 @@ class SimServer:
         self._live_until(now)
         self._session(cid).gone()
         self._live.pop(cid, None)
+        self._left.append(cid)
+        if len(self._left) > _MOST_LEFT:
+            self._sessions.pop(self._left.popleft(), None)
 
     def handle_tick(self, now: float) -> None:
         """Time has passed. Early and spurious calls are harmless."""
@@ -359,6 +367,6 @@ class SimServer:
         session = self._sessions.get(cid)
         if session is None:
             raise LocalProtocolError(
-                f"expected a connection of the model (1 to {self._next_cid - 1}), seen {cid!r}"
+                f"expected a connection of the model (1 to {self._next_cid - 1}, not long gone), seen {cid!r}"
             )
         return session

@@ -217,3 +217,15 @@ def test_a_direct_get_is_refused_as_not_modelled(make):
 
     assert "NATS/1.0 501 not modelled by SimServer: direct get~~" in client.hear()
     assert client.server.not_modelled == ("not modelled by SimServer: direct get",) * 2
+
+
+def test_a_connection_that_is_long_gone_is_forgotten(make):
+    server = make()
+    cids = []
+    for now in range(100):
+        cids.append(server.connect(float(now)))
+        server.disconnect(cids[-1], float(now))
+
+    assert server.closed(cids[-1])
+    with pytest.raises(LocalProtocolError, match="not long gone"):
+        server.closed(cids[0])
