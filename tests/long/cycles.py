@@ -29,7 +29,6 @@ from jsproto import FetchMode, JetStream, Options  # noqa: E402
 from jsproto.core.connection import Connection  # noqa: E402
 from jsproto.jetstream.fetch import Fetch  # noqa: E402
 from jsproto.jetstream.message import JsMessage  # noqa: E402
-from jsproto.jetstream.status import End  # noqa: E402
 from jsproto.testing import Pair, SimServer  # noqa: E402
 from jsproto_io._server import NatsServer  # noqa: E402
 from jsproto_io.asyncio import connect  # noqa: E402

@@ -219,8 +219,8 @@ def test_a_direct_get_is_refused_as_not_modelled(make):
     assert client.server.not_modelled == ("not modelled by SimServer: direct get",) * 2
 
 
-def test_a_connection_that_is_long_gone_is_forgotten(make):
-    server = make()
+def test_a_connection_that_is_long_gone_is_forgotten():
+    server = SimServer()
     cids = []
     for now in range(100):
         cids.append(server.connect(float(now)))
