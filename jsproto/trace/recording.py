@@ -4,6 +4,8 @@ Theory. A recording is what one client and one server said to each other, byte f
 write; each line is a JSON object. The first says what was played and what the recorder counted, every other is
 one of four things: bytes to the server, bytes from it, a wait in which nothing came, an event of the outside world. A
 connection name stands for one link. Nothing here opens a file: whoever has the text gives it.
+
+`parse_recording` holds a recording whole; `raw_first` and `raw_record` read it line by line, for `jsproto.trace.reading`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from attrs import frozen
 from jsproto.errors import LocalProtocolError, shorten
 
 SCHEMA: Final = "jsproto-trace/1"
+#: What one record may unfold to, in bytes: no packed line takes more memory than this.
+MOST_BYTES: Final = 67_108_864
 
 _T = TypeVar("_T")
 
@@ -64,7 +68,18 @@ class Happened:
     detail: Mapping[str, object]
 
 
-Record: TypeAlias = Sent | Received | Waited | Happened
+@final
+@frozen(kw_only=True)
+class Wished:
+    """A verb of the user: ``fetch``, ``consume``, ``ack`` ... with its arguments. Raw recordings have none."""
+
+    at: float
+    name: str
+    conn: str
+    detail: Mapping[str, object]
+
+
+Record: TypeAlias = Sent | Received | Waited | Happened | Wished
 
 
 @final
@@ -120,13 +135,11 @@ def parse_recording(text: str | bytes) -> Recording:
     lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
     number = 0
     try:
-        meta = _object(json.loads(lines[0]), "line") if lines else {}
-        if meta.get("schema") != SCHEMA:
-            raise LocalProtocolError(f"expected schema {SCHEMA}, seen {shorten(meta.get('schema'))}")  # noqa: TRY301  # gets its line below
+        meta = raw_first(lines[0] if lines else "{}")
         observed = _observed(_object(meta.get("observed"), "observed"))
         records: list[Record] = []
         for number, line in enumerate(lines[1:], start=1):  # noqa: B007  # names the line of a fault
-            records.append(_record(_object(json.loads(line), "line")))
+            records.append(raw_record(line))
         return Recording(
             scenario=_member(meta, "scenario", str),
             server_version=_member(meta, "server_version", str),
@@ -140,7 +153,29 @@ def parse_recording(text: str | bytes) -> Recording:
         raise LocalProtocolError(f"line {number + 1} of a recording: {error}") from None
 
 
-def _record(line: dict[str, object]) -> Record:
+def raw_first(line: str | bytes) -> dict[str, object]:
+    """The members of the first line.
+
+    Raises:
+        LocalProtocolError: another schema, or no object.
+        ValueError: no JSON.
+    """
+    meta = _object(json.loads(line), "line")
+    if meta.get("schema") != SCHEMA:
+        raise LocalProtocolError(f"expected schema {SCHEMA}, seen {shorten(meta.get('schema'))}")
+    return meta
+
+
+def raw_record(text: str | bytes) -> Record:
+    """The record of any other line.
+
+    Raises:
+        LocalProtocolError: a member is missing or of the wrong type.
+        ValueError: no JSON, no base64.
+        RecursionError: nested too deeply.
+        zlib.error: packed bytes that cannot be unpacked.
+    """
+    line = _object(json.loads(text), "line")
     at = _member(line, "t", float)
     kind = _member(line, "dir", str)
     conn = _member(line, "conn", str, "")
@@ -162,6 +197,8 @@ def _data(line: dict[str, object]) -> bytes:
     if "z64" not in line:
         return b64decode(_member(line, "b64", str), validate=True)
     size = _member(line, "len", int)
+    if not 0 <= size <= MOST_BYTES:
+        raise LocalProtocolError(f"expected a len from 0 to {MOST_BYTES}, seen {shorten(size)}")
     data = zlib.decompressobj().decompress(b64decode(_member(line, "z64", str), validate=True), size + 1)
     if len(data) != size:
         raise LocalProtocolError(f"expected z64 of {size} bytes, seen another length")

@@ -1,0 +1,75 @@
+"""The writer of ``.trace``: records go in, text comes out, and nothing that must not be kept is ever in it.
+
+Theory. What may be kept is decided here and nowhere later (`jsproto.trace.redaction`), so whoever holds a file holds no secret. The writer
+remembers the clock, to write it only when it has moved, and for each connection and direction the frame that is not yet whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, final
+
+from jsproto.trace import format as own
+from jsproto.trace.recording import Happened, Received, Record, Sent
+from jsproto.trace.redaction import Keep, Redactor
+
+#: Events behind which a connection's name stands for another link.
+ENDS: Final = frozenset({"connected", "eof", "client_close", "closed", "lost"})
+
+
+@final
+class TraceWriter:
+    """Writes one trace.
+
+    Args:
+        keep: what is kept of that which users wrote.
+        about: what the first lines say: ``server_version``, ``scenario``, ``client`` ...
+
+    Raises:
+        LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than one line.
+    """
+
+    __slots__ = ("_at", "_halves", "_keep", "head")
+
+    def __init__(self, keep: Keep = Keep.LENGTH, about: Mapping[str, str] | None = None) -> None:
+        self._keep = keep
+        self._at = -1.0
+        self._halves: dict[tuple[str, str], Redactor] = {}
+        #: The first lines of the file.
+        self.head = own.first_lines({"payload": keep.value, **(about or {})})
+
+    def lines(self, record: Record) -> str:
+        """The lines of one record, often none: a frame is written when it is whole. Time never runs back.
+
+        Raises:
+            LocalProtocolError: a name that is more than one word, or a detail that JSON cannot carry.
+        """
+        if isinstance(record, Received | Sent):
+            kind = "<" if isinstance(record, Received) else ">"
+            if kind == "<" and self._keep is Keep.FULL:
+                return self._clock(record.at) + own.record_line(record)
+            half = self._halves.setdefault((kind, record.conn), Redactor(self._keep))
+            frames = "".join(own.bytes_line(kind, record.conn, text) for text in half.feed(record.data))
+            return self._clock(record.at) + frames if frames else ""
+        line = own.record_line(record)
+        ended = self._ended(record.conn) if isinstance(record, Happened) and record.name in ENDS else ""
+        return self._clock(record.at) + ended + line
+
+    def end(self) -> str:
+        """The lines for frames that never became whole."""
+        return "".join(self._ended(conn) for conn in sorted({conn for _, conn in self._halves}))
+
+    def _ended(self, conn: str) -> str:
+        halves = [(kind, self._halves.pop((kind, conn), None)) for kind in "<>"]
+        return "".join(
+            own.bytes_line(kind, conn, text)
+            for kind, half in halves
+            if half is not None
+            for text in half.rest()
+        )
+
+    def _clock(self, at: float) -> str:
+        if at <= self._at:
+            return ""
+        self._at = at
+        return own.clock_line(at)
