@@ -1,0 +1,291 @@
+"""A whole adapter without asyncio, trio or jsproto_io: one thread, one selector, callbacks. To read, and to copy from.
+
+A `Loop` turns for any number of clients. Who waits for an answer asks, and turns the loop for as long as it is "not yet"; who does
+not want to wait leaves a function as the waiter (`Client.each`), and to be woken is to be called.
+"""
+
+import errno
+import os
+import selectors
+import socket
+from time import monotonic
+
+import jsproto
+from jsproto import ENDED, NEED_DATA, Connection, JsMessage, Options, Publish, Wish, events
+from jsproto.driver import Driver
+
+READ, BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
+
+
+class Loop:
+    def __init__(self):
+        self.selector, self.clients = selectors.DefaultSelector(), set()
+        self.calls, self.stirred = [], False
+
+    def turn(self):  # sleep until something comes or is due; then bytes first, time second, callbacks last
+        due = [client.deadline for client in self.clients if client.deadline is not None]
+        patience = max(0, min(due) - monotonic()) if due else None
+        if self.calls or self.stirred:
+            patience, self.stirred = 0, False
+        for key, _ in self.selector.select(patience):
+            key.data()
+        for client in list(self.clients):
+            if client.deadline is not None and client.deadline <= monotonic():
+                client.connection.handle_tick(monotonic())
+                client.pump()
+        calls, self.calls = self.calls, []
+        for call in calls:
+            call()
+
+
+class Client:
+    def __init__(self, loop, servers, credentials=None, **options):
+        self.loop, self.credentials, self.driver, self.sock = loop, credentials, None, None
+        self.options = Options(servers=servers, ask_for_credentials=credentials is not None, **options)
+
+    connected = property(lambda self: self.connection.connected)
+    closed = property(lambda self: self.driver is not None and self.driver.closed)
+    info = property(lambda self: self.connection.info)
+    stats = property(lambda self: self.connection.stats)
+
+    def __enter__(self):
+        if self.driver is not None:
+            raise jsproto.ConversationClosed("expected a new client, this one was entered before")
+        self.connection = Connection(self.options, entropy=os.urandom, now=monotonic())
+        self.driver, self.unsent = Driver(self.connection, client=self), bytearray()
+        self.loop.clients.add(self)
+        try:
+            self.until(lambda _: self.driver.linked())  # or it raises what connecting failed with
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---- the verbs
+
+    def until(self, ask, not_yet=False):
+        while (answer := ask(monotonic())) is not_yet:
+            self.pump()  # to ask may have left something in the outputs
+            self.loop.turn()
+        self.pump()
+        return answer
+
+    def run(self, conversation):
+        with Feed(self, conversation) as results:
+            for result in results:
+                return result
+        raise jsproto.ConversationClosed(f"expected a result of {conversation}, it ended without")
+
+    def stream(self, conversation):
+        return Feed(self, conversation)
+
+    sink = stream
+
+    def publish(self, subject, payload=b""):
+        self.until(lambda now: self.connection.send(Publish(subject, payload), now))
+
+    def settle(self, once):
+        def ask(now):
+            try:
+                return self.connection.settle(once, now)
+            except jsproto.OutboundFull:
+                return NEED_DATA
+
+        return self.until(ask, NEED_DATA)
+
+    def each(
+        self, conversation, callback, ended
+    ):  # returns at once: whoever turns the loop makes it call back
+        seat = self.open(conversation)
+
+        def look():
+            seat.taker = None
+            try:
+                item = self.driver.take(conversation, monotonic())
+            except jsproto.JsprotoError as error:
+                ended(error)
+                return
+            self.pump()  # what is taken is room, and room asks for more
+            if item is NEED_DATA:
+                seat.taker = look
+            elif item is ENDED:
+                ended(None)
+            else:
+                try:
+                    callback(item)
+                finally:
+                    self.loop.calls.append(look)
+
+        self.loop.calls.append(look)
+
+    def events(self):
+        listener = self.driver.listen()
+        return iter(lambda: self.until(lambda _: listener.take(), NEED_DATA), ENDED)
+
+    def reconnect(self):
+        self.connection.reconnect(monotonic())
+        self.pump()
+
+    def drain(self):  # at most drain_timeout
+        self.connection.tell(None, Wish.DRAIN, monotonic())
+        self.until(lambda _: self.driver.closed)
+
+    def close(self):  # at most close_timeout
+        if self.driver is None or self.driver.closed:
+            return
+        try:
+            self.connection.close(None, monotonic())
+            self.until(lambda _: self.driver.closed)
+        finally:
+            self.connection.close(None, monotonic())  # the second time does not wait
+            self.pump()
+
+    def open(self, conversation):
+        if getattr(conversation, "message", None) is JsMessage:  # a feed of stored messages makes ours
+            conversation.message = Message
+        return self.driver.open(conversation, monotonic())
+
+    # ---- driving: after every input the three outputs, in this order
+
+    def pump(self):
+        self.driver.collect()
+        while self.driver.orders:
+            self.obey(self.driver.orders.popleft(), monotonic())
+            self.driver.collect()
+            self.loop.stirred = True  # to obey is an input too: look again before anybody sleeps
+        self.write(self.connection.data_to_send())
+        self.driver.collect()
+        self.deadline = self.connection.next_deadline()
+        self.loop.calls += self.driver.woken
+        self.driver.woken.clear()
+        if self.driver.closed:
+            self.loop.clients.discard(self)
+
+    def obey(self, order, now):
+        if isinstance(order, events.HangUp):
+            self.write(self.connection.data_to_send())
+            self.hang_up()
+        elif isinstance(order, events.Authenticate):
+            try:
+                auth = self.credentials(order.server, order.nonce)
+            except Exception as error:  # noqa: BLE001 - what it says may hold a secret: only its type is told
+                failure = jsproto.AuthorizationFailed(f"asking for credentials raised {type(error)}")
+                self.connection.authentication_failed(failure, now)
+            else:
+                self.connection.authenticate(auth, now)
+        elif isinstance(order, events.Upgrade) or order.secure:
+            self.down(jsproto.TlsUnavailable("expected a server without TLS, this adapter has none"))
+        else:
+            self.dial(order.server)
+
+    # ---- the transport: one socket that never blocks
+
+    def dial(self, server):
+        try:
+            self.places = iter(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
+        except (OSError, ValueError) as error:
+            self.down(error)
+        else:
+            self.try_next(None)
+
+    def try_next(self, why):
+        for family, kind, proto, _, place in self.places:  # goes on where it stopped
+            self.sock = socket.socket(family, kind, proto)
+            self.sock.settimeout(0.0)
+            self.loop.selector.register(self.sock, selectors.EVENT_WRITE, self.opened)
+            code = self.sock.connect_ex(place)
+            if code in {0, errno.EINPROGRESS}:
+                return
+            self.hang_up()
+            why = OSError(code, os.strerror(code))
+        self.down(why)
+
+    def opened(self):
+        code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self.hang_up()
+            self.try_next(OSError(code, os.strerror(code)))
+        else:
+            self.loop.selector.modify(self.sock, READ, self.ready)
+            self.connection.transport_up(monotonic())
+        self.pump()
+
+    def ready(self):
+        self.write(b"")  # what the kernel did not take before
+        try:
+            data = self.sock.recv(65_536)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.down(error)
+        else:
+            self.connection.receive_data(data, monotonic()) if data else self.down(None)
+        self.pump()
+
+    def write(self, data):
+        self.unsent += data
+        if not self.unsent:
+            return
+        try:
+            del self.unsent[: self.sock.send(self.unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.unsent.clear()  # reading will say why
+        self.loop.selector.modify(self.sock, BOTH if self.unsent else READ, self.ready)
+        self.connection.transport_unsent(len(self.unsent), monotonic())
+        self.loop.stirred = True
+
+    def down(self, error):
+        self.hang_up()
+        self.connection.transport_down(error, monotonic())
+
+    def hang_up(self):
+        self.unsent.clear()
+        if self.sock is not None:
+            self.loop.selector.unregister(self.sock)
+            self.sock.close()
+            self.sock = None
+
+
+class Feed:
+    def __init__(self, client, conversation):
+        self.client, self.conversation = client, conversation
+
+    def __enter__(self):
+        self.client.open(self.conversation)
+        self.client.pump()
+        return self
+
+    def __exit__(self, *_):
+        self.client.connection.close(self.conversation, monotonic())
+        self.client.pump()
+
+    def __iter__(self):
+        return iter(lambda: self.client.until(self.take, NEED_DATA), ENDED)
+
+    results = __iter__
+
+    def take(self, now):
+        return self.client.driver.take(self.conversation, now)
+
+    def put(self, item):
+        self.client.until(lambda now: self.client.driver.put(self.conversation, item, now))
+
+    def drain(self):
+        self.client.connection.tell(self.conversation, Wish.DRAIN, monotonic())
+        self.client.until(lambda _: self.client.driver.ending(self.conversation), not_yet=True)
+
+
+class Message(JsMessage):
+    __slots__ = ()
+
+    def ack(self):
+        return self.feed.context.client.settle(self)
+
+
+def connect(servers="nats://127.0.0.1:4222", *, loop=Loop(), **options):  # noqa: B008 - one for all, like the thread
+    return Client(loop, servers, **options)
