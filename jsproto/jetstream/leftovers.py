@@ -102,7 +102,7 @@ class Leftovers(Stateful):
             self._judge()
         self.go_on(port, now)
 
-    def link_down(self, port: Port, now: float) -> None:
+    def link_down(self) -> None:
         """The link is lost: the first of them is begun anew with the next."""
         self._script = None
 

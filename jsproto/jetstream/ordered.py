@@ -301,7 +301,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """The incarnation is lost with the link: what its inbox would still get, nobody hears."""
-        self.leftovers.link_down(self.port, now)
+        self.leftovers.link_down()
         self._timers.clear()
         if self.state is OrderedState.READING or self.incarnation.script is not None:
             self.leftovers.add(self.incarnation.name, self.port, now)
@@ -332,7 +332,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
                 self._finish(End.REFUSED, error, now)
             elif self.state is OrderedState.READING:
                 self.port.notify(PullNotice.REFUSED, error)
-                self._reset(now, at_least=self._pace.first)
+                self._reset(now, later=True)
         self._rest()
 
     def told(self, wish: Wish, now: float) -> None:
@@ -444,18 +444,14 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.intake.void(end)
         self._overdue = False
 
-    def _reset(self, now: float, *, deleted: bool = False, at_least: float = 0.0) -> None:
-        """The next incarnation, now or after a delay; the old one is left."""
+    def _reset(self, now: float, *, deleted: bool = False, later: bool = False) -> None:
+        """The next incarnation, now or after a delay, in any case ``later`` if it would fare no better; the old one is left."""
         old = "" if deleted else self.incarnation.name
         self.incarnation.script = None
         self._lost(End.RESET)
         self.resets += 1
         self.port.notify(OrderedNotice.RESET, self.position.last)
-        at = (
-            self._pace.failed(now, at_least)
-            if at_least
-            else self._pace.fruitless(self.incarnation.since, now)
-        )
+        at = self._pace.failed(now) if later else self._pace.fruitless(self.incarnation.since, now)
         if at is None:
             self._attempt(now, old)
             return
@@ -581,7 +577,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.port.notify(kind, error)
         # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so again.
         gone = row.verdict in {Verdict.DELETED, Verdict.GONE_FOR_NOW}
-        self._reset(now, deleted=row.verdict is Verdict.DELETED, at_least=0.0 if gone else self._pace.first)
+        self._reset(now, deleted=row.verdict is Verdict.DELETED, later=not gone)
 
     @property
     def _about(self) -> str:
@@ -603,7 +599,6 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def _silent(self, now: float) -> None:
         liveness = self.intake.liveness
-        self._overdue = False
         if liveness.judge(now) is Alarm.EDGE:
             text = (
                 f"expected a heartbeat every {liveness.heartbeat:g} s for {self._about}, "

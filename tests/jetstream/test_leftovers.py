@@ -204,7 +204,7 @@ def test_without_a_link_everything_waits_for_the_next():
 def test_a_deletion_that_was_under_way_when_the_link_was_lost_is_begun_anew():
     cleaner = Cleaner("a", "b")
     cleaner.port.up = False
-    cleaner.left.link_down(cleaner.port, 1.0)
+    cleaner.left.link_down()
     assert cleaner.left.deadline is None
     cleaner.left.ticked(cleaner.port, 60.0)
     assert cleaner.asked == ["a"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jsproto.core.conversation import Port, Stage, Wish
 from jsproto.errors import (
     ConnectionClosed,
+    InvalidConfig,
     InvalidResponse,
     LocalProtocolError,
     NoResponders,
@@ -28,6 +29,7 @@ from jsproto.jetstream.api.errors import (
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.leftovers import ATTEMPTS
+from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import (
     TRANSITIONS,
     Form,
@@ -1290,6 +1292,322 @@ def test_ack_subjects_of_eleven_tokens_are_read():
 
     assert rig.take() == [5, 6]
     assert rig.starts[-1]["opt_start_seq"] == 7
+
+
+# ------------------------------------------------------------------ what the user is given
+
+
+class Seen(View[JsMessage]):
+    """The messages themselves, through a view."""
+
+    __slots__ = ()
+
+    def see(self, msg):
+        return (msg,)
+
+
+@pytest.mark.parametrize("view", [Messages, Seen])
+def test_each_message_is_mute_and_knows_the_feed_that_it_came_through(view):
+    rig = Rig(view()).ok()
+    rig.data(1, 2, 3)
+    one, rest = rig.ordered.take(0.0), rig.ordered.take_all(0.0)
+
+    assert [each.feed for each in (one, *rest)] == [rig.ordered] * 3
+    assert {each.state for each in (one, *rest)} == {AckState.MUTE}
+
+
+def test_an_adapters_messages_are_made_of_frame_feed_and_state():
+    rig = Rig().ok()
+    rig.ordered.message = lambda *made: made
+    rig.data(1)
+    frame, feed, state = rig.ordered.take(0.0)
+
+    assert (frame[1], feed, state) == ("s.a", rig.ordered, AckState.MUTE)
+
+
+def test_what_a_view_has_seen_makes_room_for_more():
+    rig = Rig(Keys(), pulls={"max_messages": 4}).ok(pending=9)
+    rig.data(1, 2, 3, pending=6)
+    rig.at(7.0).ordered.take_all(7.0)
+
+    assert [pull["batch"] for pull in rig.pulls] == [4, 2]
+    assert rig.ordered.intake.lead.level == 3
+    assert max(pull.until for pull in rig.ordered.intake.ledger.open.values()) == 40.0
+
+
+def test_items_that_were_made_and_not_taken_are_at_hand():
+    rig = Rig(Keys()).ok(pending=9)
+    rig.data(2, 4, pending=7)
+    assert rig.ordered.readable == 2
+
+    assert rig.ordered.take(0.0) == "2a"
+    assert rig.ordered.readable == 2
+
+
+def test_who_leaves_is_given_no_item_that_was_made_before():
+    rig = Rig(Keys()).ok(pending=9)
+    rig.data(2, pending=8)
+    rig.ordered.take(0.0)
+    rig.ordered.closed(None, 1.0)
+
+    assert (rig.ordered.take(1.0), rig.ordered.readable, rig.ordered.reason) == (ENDED, 0, End.CLOSED)
+
+
+def test_a_view_that_wants_nothing_has_all_it_wants():
+    view = Keys(stop_at=1)
+    view.seen = 1
+    rig = Rig(view)
+
+    assert (rig.ordered.reason, rig.ordered.take(0.0)) == (End.FILLED, ENDED)
+
+
+# ------------------------------------------------------------------ what the user is told
+
+ABOUT = "an ordered consumer on $JS.API.CONSUMER.MSG.NEXT.S.P-1-1"
+SERVED = f"expected {ABOUT} to be served, the server said"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "said"),
+    [
+        ((409, "Consumer Deleted"), PullNotice.CONSUMER_DELETED, f"{SERVED} 409 'Consumer Deleted'"),
+        ((409, "Leadership Change"), PullNotice.LEADERSHIP_CHANGED, f"{SERVED} 409 'Leadership Change'"),
+        ((409, "Server Shutdown"), PullNotice.SERVER_SHUTDOWN, f"{SERVED} 409 'Server Shutdown'"),
+        ((400, "Bad Request"), PullNotice.REFUSED, f"{SERVED} 400 'Bad Request'"),
+        ((477, "Something new"), PullNotice.UNKNOWN_STATUS, f"{SERVED} 477 'Something new'"),
+        (
+            (503, ""),
+            PullNotice.NO_RESPONDERS,
+            "expected a consumer to serve $JS.API.CONSUMER.MSG.NEXT.S.P-1-1, nobody does (503)",
+        ),
+    ],
+)
+def test_a_status_that_costs_the_incarnation_is_told_and_then_the_reset_with_the_last_sequence(
+    status, kind, said
+):
+    rig = Rig().ok(pending=9)
+    rig.data(11, pending=8)
+    rig.at(20.0).status(*status)
+    rig.look()
+    (first, error), second = rig.told[-2:]
+
+    assert (first, str(error)) == (kind, said)
+    assert second == (OrderedNotice.RESET, 11)
+
+
+def test_nobody_there_names_the_subject_that_was_asked():
+    rig = Rig().ok(pending=9).status(503)
+    rig.look()
+
+    assert rig.told[0][1].subject == f"{NEXT}P-1-1"
+
+
+def test_a_status_that_costs_nothing_is_told_as_an_error():
+    rig = Rig(pulls={"max_bytes": 1000}).ok(pending=9).status(199, "Something")
+    rig.status(
+        409, "Message Size Exceeds MaxBytes", "Nats-Pending-Messages: 1000000\r\nNats-Pending-Bytes: 1000\r\n"
+    )
+    rig.look()
+
+    assert [(kind, str(error)) for kind, error in rig.told] == [
+        (PullNotice.UNKNOWN_STATUS, f"{SERVED} 199 'Something'"),
+        (PullNotice.MESSAGE_TOO_LARGE, f"{SERVED} 409 'Message Size Exceeds MaxBytes'"),
+    ]
+
+
+def test_a_silence_is_told_with_what_was_expected():
+    rig = Rig().ok(pending=9)
+    rig.run_to(10.0)
+    rig.look()
+
+    assert str(rig.told[0][1]) == f"expected a heartbeat every 5 s for {ABOUT}, nothing came for 10 s"
+
+
+def test_a_gap_that_a_heartbeat_names_is_told():
+    rig = Rig().ok(pending=9)
+    rig.at(1.0).heartbeat(3)
+    rig.look()
+
+    assert rig.told == [(PullNotice.GAP, Gap(1, 4)), (OrderedNotice.RESET, 0)]
+
+
+def test_headers_without_a_status_are_no_word_of_the_server():
+    rig = Rig().ok()
+    rig.feed((rig.port.sid, rig.token, "", b"NATS/1.0\r\nA: b\r\n\r\n", b""))
+
+    assert (rig.ordered.strays, rig.ordered.state) == (1, OrderedState.READING)
+
+
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_a_refusal_is_told_with_its_error(when):
+    rig = Rig().ok(pending=9)
+    error = PermissionViolation("no", rig.ordered.intake.subject, "publish")
+    if when == "later":
+        rig.data(1, pending=8)
+    rig.at(20.0).ordered.refused(rig.ordered.intake.subject, error, 20.0)
+    rig.look()
+
+    told = dict(rig.told)
+    assert told[PullNotice.REFUSED] is error
+    assert rig.ordered.reason is (End.REFUSED if when == "first" else None)
+
+
+def test_resets_and_what_came_again_are_counted():
+    rig = Rig(config={"deliver_policy": "last_per_subject"}).ok(pending=9)
+    rig.data(10, 11, pending=7)
+    for now in (20.0, 40.0):
+        rig.at(now).status(409, "Consumer Deleted")
+        rig.ok(pending=9)
+        rig.data(10, 11, pending=7)
+
+    assert (rig.ordered.resets, rig.ordered.repeated) == (2, 4)
+
+
+# ------------------------------------------------------------------ moments
+
+
+@pytest.mark.parametrize(
+    ("event", "later"),
+    [
+        (lambda rig: rig.status(409, "Consumer Deleted"), False),
+        (lambda rig: rig.status(503), False),
+        (lambda rig: rig.data(9, cseq=7), False),
+        (lambda rig: rig.status(409, "Leadership Change"), True),
+        (lambda rig: rig.status(400, "Bad Request"), True),
+        (lambda rig: rig.ordered.refused(rig.ordered.intake.subject, PermissionViolation("no"), 20.0), True),
+    ],
+)
+def test_who_is_gone_is_replaced_at_once_and_who_moves_or_refuses_after_a_delay(event, later):
+    rig = Rig().ok()
+    rig.data(1)
+    rig.at(20.0)
+    event(rig)
+
+    assert len(rig.creates) == (1 if later else 2)
+    if later:
+        assert rig.ordered._timers.next() == 20.25
+        rig.run_to(20.25)
+        assert len(rig.creates) == 2
+
+
+def test_whatever_is_due_first_is_the_deadline():
+    rig = Rig().ok()
+    rig.at(20.0).status(409, "Consumer Deleted")
+    rig.ok()
+
+    assert (rig.ordered.leftovers.deadline, rig.ordered.intake.liveness.deadline) == (None, 30.0)
+    rig.at(21.0).status(503)
+    rig.run_to(21.25)
+    rig.ok()
+    assert rig.ordered.deadline == rig.ordered.leftovers.deadline == 26.0
+
+
+def test_told_to_stop_while_an_attempt_has_its_time_it_makes_none():
+    rig = Rig().ok().status(409, "Leadership Change")
+    rig.ordered.told(Wish.STOP, 0.1)
+    rig.gone()
+    assert (rig.ordered.finished, rig.ordered.deadline) == (True, None)
+    rig.tick(10.0)
+
+    assert len(rig.creates) == 1
+
+
+def test_while_messages_are_at_hand_nothing_is_asked_of_a_server_that_is_silent():
+    rig = Rig().ok()
+    rig.data(11)
+    rig.tick(10.0)
+    rig.tick(40.0)
+    assert (len(rig.pulls), len(rig.creates)) == (1, 1)
+
+    assert rig.take() == [11]
+    assert len(rig.creates) == 2
+
+
+def test_bytes_that_a_full_pull_leaves_over_are_asked_for_when_it_is_full():
+    rig = Rig(pulls={"max_messages": 4, "within_bytes": 1000}).ok()
+    rig.data(1, 2)
+    assert rig.take() == [1, 2]
+    assert len(rig.pulls) == 1
+    rig.at(3.0).data(3, 4)
+
+    assert [pull["batch"] for pull in rig.pulls] == [4, 2]
+    assert rig.ordered.intake.ledger.deadline == 36.0
+
+
+def test_a_gap_before_a_status_of_the_same_run_is_dated():
+    rig = Rig().ok()
+    expired = (rig.port.sid, rig.token, "", b"NATS/1.0 408 Request Timeout\r\n\r\n", b"")
+    rig.at(20.0).feed(rig.frame(5, 3), expired)
+
+    assert (len(rig.creates), rig.ordered.strays) == (2, 2)
+    assert rig.ordered.incarnation.since == 20.0
+
+
+def test_messages_around_a_status_of_the_same_run_are_all_heard():
+    rig = Rig().ok()
+    beat = (rig.port.sid, rig.token, "", b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", b"")
+    rig.feed(rig.frame(1), beat, rig.frame(2), beat, rig.frame(3))
+
+    assert rig.take() == [1, 2, 3]
+
+
+# ------------------------------------------------------------------ whose it is
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_on_the_old_inbox_nothing_is_heard_while_the_next_attempt_has_its_time(form):
+    rig = Rig(form=form).ok()
+    rig.data(1)
+    rig.ordered._reset(rig.now, later=True)
+    assert rig.ordered.state is OrderedState.WAITING
+    rig.data(2)
+
+    assert (rig.take(), rig.ordered.strays) == ([1], 1)
+
+
+def test_before_a_creation_is_answered_only_what_is_pushed_can_come():
+    pulled, pushed = Rig(), Rig(form=Form.PUSH)
+    for rig in (pulled, pushed):
+        rig.data(1)
+
+    assert (pulled.take(), pulled.ordered.strays) == ([], 1)
+    assert (pushed.take(), pushed.ordered.strays) == ([1], 0)
+
+
+def test_what_the_last_incarnation_was_to_bring_says_nothing_about_the_next():
+    rig = Rig(form=Form.PUSH, until_caught_up=True).ok(pending=1)
+    rig.at(20.0).down().up()
+    rig.data(1, cseq=1, pending=0)
+    assert not rig.ordered.ended
+    rig.ok(pending=2)
+    rig.data(2, cseq=2, pending=0)
+
+    assert rig.take() == [1, 2]
+    assert rig.ordered.ended
+
+
+def test_an_answer_that_names_another_consumer_does_not_make_it_ours():
+    rig = Rig().ok(name="other")
+
+    assert rig.ordered.leftovers.names == [rig.creates[0].name]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_an_answer_that_names_nobody_deletes_nobody(ended):
+    rig = Rig().ok()
+    if ended:
+        rig.ordered.closed(None, 1.0)
+    rig.reply(99, b"gibberish")
+
+    assert rig.ordered.leftovers.names == ([rig.creates[0].name] if ended else [])
+
+
+def test_a_configuration_that_can_not_be_written_ends_it_at_once():
+    rig = Rig(config={"metadata": {"label": "\ud800"}})
+
+    assert (rig.creates, rig.ordered.finished, rig.ordered.reason) == ([], True, End.REFUSED)
+    with pytest.raises(InvalidConfig):
+        rig.ordered.take(0.0)
 
 
 # ------------------------------------------------------------------ the table
