@@ -131,6 +131,31 @@ def test_a_delay_is_of_the_incarnation_that_cost_it():
     assert len(asker.ask().asked) == 2
 
 
+def test_what_is_kept_is_at_hand_behind_what_was_there():
+    asker = Asker()
+    came = frames(3)
+    asker.pulls.keep(came[:1])
+    asker.pulls.keep(came[1:])
+
+    assert asker.pulls.backlog.frames() == came
+
+
+def test_a_new_incarnation_is_asked_for_a_part_although_the_last_was_to_be_asked_for_all():
+    asker = Asker(max_bytes=4 * SIZE).ask()
+    came = asker.received(2)
+    asker.ended(EXPIRED, 30.0)
+    asker.pulls.taken(came[:1])
+    asker.ask(30.0)
+    asker.ended(TOO_LARGE, 30.0)
+    asker.ask(60.0)
+    assert len(asker.asked) == 2
+
+    asker.pulls.void(End.RESET)
+    asker.pulls.begin(NEXT, 60.0)
+    asker.ask(60.0)
+    assert [each["max_bytes"] for each in asker.asked] == [4 * SIZE, 3 * SIZE, 3 * SIZE]
+
+
 # ------------------------------------------------------------------ delays
 
 
