@@ -41,6 +41,7 @@ from jsproto.errors import (
     StatusError,
     TlsFailed,
     TlsUnavailable,
+    WebSocketFailed,
 )
 from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, InvalidAckSubject, Nak, Next, Term
 from jsproto.jetstream.ack_next import AckNext
@@ -399,6 +400,7 @@ __all__ = [
     "Unavailable",
     "UnknownStatus",
     "View",
+    "WebSocketFailed",
     "Which",
     "Wish",
     "WrongLastMessageId",

@@ -11,6 +11,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     │   └── InvalidResponse
     ├── LinkError               the road between: also a ConnectionError
     │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
+    │   └── WebSocketFailed
     └── ServerError             the server: understood us and says no
         ├── AuthorizationFailed  PermissionViolation
         ├── NoResponders  RequestTimeout (also a TimeoutError)
@@ -135,6 +136,10 @@ class TlsUnavailable(LinkError):
 
 class TlsFailed(LinkError):
     """TLS could not be put over the stream: a certificate that is not good here, no common ground, or an end in the middle."""
+
+
+class WebSocketFailed(LinkError):
+    """There is no WebSocket where one was expected, or what came over it is none of RFC 6455, or no bytes of NATS."""
 
 
 # ---------------------------------------------------------------------------------------------- the server

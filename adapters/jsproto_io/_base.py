@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 from jsproto.core.auth import Auth
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
-from jsproto.core.events import Authenticate, Dial, Upgrade
+from jsproto.core.events import Authenticate, Dial, HangUp, Upgrade
 from jsproto.core.exchange import Stats
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
@@ -25,6 +25,7 @@ from jsproto.errors import (
     ConversationClosed,
     InvalidCredentials,
     JsprotoError,
+    LinkError,
     RequestTimeout,
     TlsFailed,
 )
@@ -34,8 +35,10 @@ from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
+from jsproto_io._layers import Layer, Over
 from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
+from jsproto_io._web import Speaker, WebSocket, speaker
 
 T = TypeVar("T")
 
@@ -49,9 +52,11 @@ class Base:
         "_certificates",
         "_connection",
         "_driver",
+        "_layer",
         "_options",
         "_secure",
-        "_tls",
+        "_speaker",
+        "_web",
     )
 
     MESSAGE: type[JsMessage]
@@ -60,9 +65,13 @@ class Base:
         self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
         if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
             self._certificates.context()  # that files are wrong is said at once
-        self._tls: Filter | None = None
+        self._layer: Layer | None = None
         self._secure = False
+        self._web = options.get("websocket") or WebSocket()
         self._options: Options = options_of(servers, ask=ask, **options)
+        self._speaker: Speaker | None = (
+            speaker() if any(server.web for server in self._options.servers) else None
+        )
         self._begun = False
         self._connection: Connection
         self._driver: Driver
@@ -142,8 +151,8 @@ class Base:
         choked = connection.choked
         data = connection.data_to_send()
         if data:
-            if self._tls is not None:
-                data = self._tls.sent(data)
+            if self._layer is not None:
+                data = self._layer.sent(data)
             self._write(data)
             if choked:
                 driver.collect()
@@ -159,30 +168,29 @@ class Base:
 
     def _obey(self, order: Order) -> None:
         if isinstance(order, Dial):
-            self._tls = None
+            self._layer = None
             self._secure = order.secure
             self._dial(order.server)
         elif isinstance(order, Authenticate):
             self._authenticate(order)
         elif isinstance(order, Upgrade):
-            self._upgrade(order.server)
+            self._cover(order.server, secure=True)
         else:
             data = self._connection.data_to_send()
-            if self._tls is not None:
-                data = (self._tls.sent(data) if data else b"") + self._tls.goodbye()
-                self._tls = None
+            layer, self._layer = self._layer, None
+            if layer is not None:
+                data = (layer.sent(data) if data else b"") + layer.goodbye()
             if data:
                 self._write(data)
             self._hang_up()
 
-    # ------------------------------------------------------------------ TLS
+    # ------------------------------------------------------------------ layers: TLS and WebSocket
 
-    def _upgrade(self, server: Server) -> None:
-        """Begin to put TLS over the stream that is open."""
+    def _cover(self, server: Server, *, secure: bool) -> None:
+        """Begin to put over the stream that is open what stands between it and the connection."""
         try:
-            given = self._certificates
-            self._tls = Filter(given.context() if isinstance(given, TlsFiles) else given, server)
-            self._tls.begin()
+            layer = self._layer = self._layers(server, secure=secure)
+            layer.begin()
         except (JsprotoError, ValueError) as error:  # ValueError: a name that no certificate can show
             self._hang_up()
             self._failed(
@@ -191,52 +199,62 @@ class Base:
                 else TlsFailed(f"expected TLS with {server}: {error}")
             )
         else:
-            self._write(self._tls.outgoing())
+            self._write(layer.outgoing())
+
+    def _layers(self, server: Server, *, secure: bool) -> Layer:
+        web = self._speaker(self._web, server) if server.web and self._speaker is not None else None
+        if web is not None and not secure:
+            return web
+        given = self._certificates
+        tls = Filter(given.context() if isinstance(given, TlsFiles) else given, server)
+        return tls if web is None else Over(web, tls)
 
     def _opened_stream(self, now: float) -> None:
         """The byte stream is open."""
-        if self._secure:
-            self._upgrade(self._connection.server)
+        server = self._connection.server
+        if self._secure or server.web:
+            self._cover(server, secure=self._secure)
         else:
             self._connection.transport_up(now)
 
     def _arrived(self, data: bytes, now: float) -> None:
         """Bytes came from the stream."""
-        if self._tls is None:
+        if self._layer is None:
             self._connection.receive_data(data, now)
         else:
-            self._heard(self._tls, data, now)
+            self._heard(self._layer, data, now)
 
-    def _heard(self, tls: Filter, data: bytes, now: float) -> None:
-        """They came through TLS."""
-        stood = tls.stands
+    def _heard(self, layer: Layer, data: bytes, now: float) -> None:
+        """They came through a layer."""
+        stood = layer.stands
         try:
-            said = tls.received(data)
-        except TlsFailed as error:
-            self._write(tls.outgoing())
-            self._tls = None
+            said = layer.received(data)
+        except LinkError as error:
+            self._write(layer.outgoing())
+            self._layer = None
             self._hang_up()
             self._failed(error)
             return
-        answer = tls.outgoing()
+        answer = layer.outgoing()
         if answer:
             self._write(answer)
-        if tls.stands and not stood:
+        if layer.stands and not stood:
             self._connection.transport_up(now)
         if said:
             self._connection.receive_data(said, now)
-        if tls.ended:
+        if layer.ended and not self._leaving():
             self._hang_up()
-            self._failed(None)
+            self._failed(layer.parting)
+
+    def _leaving(self) -> bool:
+        """Whether the connection has left this stream already; it may be waiting for the next one."""
+        self._driver.collect()
+        return any(isinstance(order, HangUp) for order in self._driver.orders)
 
     def _why(self, error: Exception | None) -> Exception | None:
-        """Why the stream is gone, which with TLS over it must not end without a word."""
-        tls, self._tls = self._tls, None
-        if error is not None or tls is None or tls.ended:
-            return error
-        if tls.stands:
-            return ConnectionResetError("TLS was cut off without close_notify")
-        return TlsFailed(f"expected TLS with {self._connection.server}, the stream ended in mid-handshake")
+        """Why the stream is gone, which with a layer over it must not end without a word."""
+        layer, self._layer = self._layer, None
+        return error if error is not None or layer is None or layer.ended else layer.cut()
 
     # ------------------------------------------------------------------ what an adapter adds
 

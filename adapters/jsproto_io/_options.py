@@ -13,6 +13,7 @@ from jsproto.core.options import Options, Tls
 from jsproto.core.servers import Server
 from jsproto.errors import AuthorizationFailed, InvalidConfig
 from jsproto_io._tls import TlsFiles
+from jsproto_io._web import WebSocket
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
 Servers: TypeAlias = str | Server | Iterable[str | Server]
@@ -26,13 +27,15 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 class ConnectOptions(TypedDict, total=False):
     """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there.
 
-    ``tls_context`` is the adapters' own: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is required.
+    Two are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
+    required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``.
     """
 
     name: str | None
     auth: Auth | None
     tls: Tls
     tls_context: ssl.SSLContext | TlsFiles
+    websocket: WebSocket
     inbox_prefix: str
     echo: bool
     verbose: bool
@@ -71,6 +74,7 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
         raise InvalidConfig("expected auth or credentials, got both: let credentials answer with all of it")
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
+    options.pop("websocket", None)
     made = Options(servers=servers, **cast("dict[str, Any]", options))
     return evolve(made, ask_for_credentials=True) if ask else made
 

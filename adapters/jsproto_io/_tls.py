@@ -1,8 +1,6 @@
 """TLS as a filter between bytes and bytes, the same for every adapter.
 
-Theory. `Filter` stands between the adapter's stream and the connection: `received` takes what came and gives what it says, `sent` takes what
-is to be said and gives what must be written. What TLS itself has to write is in `outgoing`. Nothing here waits, and there
-is no socket in it, so the handshake is bounded by the deadline of the attempt like everything else.
+Theory. `Filter` is a layer (see `jsproto_io._layers`) over `ssl.MemoryBIO`: nothing here waits, and there is no socket in it.
 
 Certificates are verified and must show the name of the server. Whoever wants less makes an `ssl.SSLContext` of his own.
 """
@@ -67,9 +65,10 @@ class Filter:
     Attributes:
         stands: the handshake is over and the server is who it should be.
         ended: the server has said that nothing follows.
+        parting: what is wrong with that: nothing.
     """
 
-    __slots__ = ("_in", "_object", "_out", "_server", "ended", "stands")
+    __slots__ = ("_in", "_object", "_out", "_server", "ended", "parting", "stands")
 
     def __init__(self, context: ssl.SSLContext, server: Server) -> None:
         self._server = server
@@ -78,6 +77,7 @@ class Filter:
         self._object = context.wrap_bio(self._in, self._out, server_hostname=server.tls_name or server.host)
         self.stands = False
         self.ended = False
+        self.parting: Exception | None = None
 
     def received(self, data: bytes) -> bytes:
         """What the bytes of the stream say, perhaps nothing yet.
@@ -133,3 +133,11 @@ class Filter:
             with contextlib.suppress(ssl.SSLError):  # the server's goodbye is not waited for
                 self._object.unwrap()
         return self._out.read()
+
+    def cut(self) -> Exception | None:
+        """What it means that the stream ends here: TLS must not end without a word."""
+        if self.ended:
+            return None
+        if self.stands:
+            return ConnectionResetError("TLS was cut off without close_notify")
+        return TlsFailed(f"expected TLS with {self._server}, the stream ended in mid-handshake")

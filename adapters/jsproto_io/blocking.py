@@ -194,7 +194,7 @@ class Client(SyncClient):
         self._flushed = now
         data = self._connection.data_to_send()
         if data:
-            self._write(data if self._tls is None else self._tls.sent(data))
+            self._write(data if self._layer is None else self._layer.sent(data))
         if now - self._looked > _LOOK:
             self._pump()
             self._turn(0.0)

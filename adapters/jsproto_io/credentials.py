@@ -10,7 +10,7 @@ loop too. Whatever takes longer is a callable of one's own, which asyncio, trio 
 What is wrong is said as early as it can be known: in memory when the source is made, in a file when it is read. Errors name
 the file and hold nothing of it. A server without a nonce verifies no key, so nothing is signed for it.
 
-`TlsFiles`, the certificates, are given as ``tls_context``.
+`TlsFiles`, the certificates, are given as ``tls_context``; `WebSocket`, path and headers for a proxy, as ``websocket``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import Secretive
 from jsproto_io._ed25519 import KeyPair, check_signing
 from jsproto_io._tls import TlsFiles
+from jsproto_io._web import WebSocket
 
-__all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "TlsFiles", "UserCreds"]
+__all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "TlsFiles", "UserCreds", "WebSocket"]
 
 T = TypeVar("T")
 

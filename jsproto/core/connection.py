@@ -192,7 +192,7 @@ class Connection:
         if state is LinkState.DIALING:
             self._link.move(LinkInput.TRANSPORT_UP)
             self._parser = self._new_parser()
-            self._secured = self._options.tls is Tls.FIRST
+            self._secured = self._secure_first(self.server)
         elif state is LinkState.UPGRADING:
             self._secured = True
             self._introduce()
@@ -571,11 +571,16 @@ class Connection:
             self._pool.dialled(entry, now)
             self._link.move(LinkInput.DIAL)
             self._link.timers.set(LinkTimer.ATTEMPT, now + self._options.connect_timeout)
-            self._events.append(Dial(entry.server, secure=self._options.tls is Tls.FIRST))
+            self._events.append(Dial(entry.server, secure=self._secure_first(entry.server)))
+
+    def _secure_first(self, server: Server) -> bool:
+        """Whether TLS must stand before the server says a word; over a WebSocket there is no later moment for it."""
+        tls = self._options.tls
+        return tls is Tls.FIRST or (server.web and (server.tls or tls is Tls.REQUIRED))
 
     def _shake(self, info: Info) -> None:
         """INFO is here: TLS if it is wished or needed, then credentials."""
-        if self._secured:
+        if self._secured or self.server.web:
             self._introduce()
             return
         tls = self._options.tls

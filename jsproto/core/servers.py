@@ -7,7 +7,8 @@ over several servers needs no pause, one server alone is never hammered, and the
 immediate. A server in lame duck mode is taken when nobody else may be dialled at that moment: never for ever, since
 the one that took its place may be gone, and it may be back itself.
 
-Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``.
+Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``. What is
+told over a WebSocket are addresses for WebSockets, so in a mixed pool each kind speaks of its own only.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from jsproto.errors import InvalidConfig, JsprotoError
 from jsproto.wire.secret import Secretive
 
 SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
+WEB_SCHEMES: Final = frozenset({"ws", "wss"})
 DEFAULT_PORT: Final = 4222
 _WEB_PORTS: Final = {"ws": 80, "wss": 443}
 
@@ -109,6 +111,11 @@ class Server(Secretive):
     def tls(self) -> bool:
         """Whether the address itself asks for TLS."""
         return self.scheme in {"tls", "wss"}
+
+    @property
+    def web(self) -> bool:
+        """Whether the stream is one over a WebSocket, where TLS stands before the first word or not at all."""
+        return self.scheme in WEB_SCHEMES
 
     @property
     def address(self) -> tuple[str, int]:
@@ -239,7 +246,8 @@ class Pool(Stateful):
 
     def merge(self, urls: Iterable[str]) -> PoolChange:
         """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40)."""
-        like = self._like()
+        web = self.current.server.web
+        like = self._like(web=web)
         known = {entry.server.address: entry for entry in self.entries}
         named: set[tuple[str, int]] = set()
         added: list[Server] = []
@@ -262,7 +270,10 @@ class Pool(Stateful):
         gone = [
             entry
             for entry in self.entries
-            if entry.server.gossiped and entry.server.address not in named and entry is not self.current
+            if entry.server.gossiped
+            and entry.server.web is web
+            and entry.server.address not in named
+            and entry is not self.current
         ]
         for entry in gone:
             self.entries.remove(entry)
@@ -277,7 +288,8 @@ class Pool(Stateful):
         return {
             **super().snapshot(),
             "entries": [
-                (entry.server.address, entry.server.gossiped, entry.snapshot()) for entry in self.entries
+                (entry.server.address, entry.server.gossiped, entry.server.web, entry.snapshot())
+                for entry in self.entries
             ],
             "current": self.current.server.address,
         }
@@ -285,25 +297,25 @@ class Pool(Stateful):
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave; gossiped servers inherit from the configured ones again."""
         super().restore(data)
-        like = self._like()
         known = {entry.server.address: entry for entry in self.entries}
         entries: list[Entry] = []
-        for address, gossiped, state in cast(
-            "list[tuple[tuple[str, int], bool, Mapping[str, object]]]", data["entries"]
+        for address, gossiped, web, state in cast(
+            "list[tuple[tuple[str, int], bool, bool, Mapping[str, object]]]", data["entries"]
         ):
-            entry = known.get(address) or Entry(_learned(like, address, gossiped=gossiped))
+            entry = known.get(address) or Entry(_learned(self._like(web=web), address, gossiped=gossiped))
             entry.restore(state)
             entries.append(entry)
         self.entries = entries
         self.current = next(entry for entry in entries if entry.server.address == data["current"])
 
-    def _like(self) -> Server:
-        """Whom gossiped servers take after: the first configured one, or the first that asks for TLS if any does.
+    def _like(self, *, web: bool) -> Server:
+        """Whom servers that were told of take after: the first configured one of their kind, or of those one with TLS if any is.
 
         In a mixed pool that may be too careful for a plain server, never too careless for one with TLS.
         """
         configured = [entry.server for entry in self.entries if not entry.server.gossiped]
-        return max(configured, key=lambda server: server.tls, default=self.current.server)
+        kin = [server for server in configured if server.web is web]
+        return max(kin or configured, key=lambda server: server.tls, default=self.current.server)
 
     def _drawn(self, most: float) -> float:
         return most * (int.from_bytes(self._entropy(4), "big") / 2**32) if most > 0 else 0.0

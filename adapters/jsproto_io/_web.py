@@ -1,0 +1,86 @@
+"""What is known of WebSockets before there is one: the options, and whether there is anything here that speaks it.
+
+The layer itself stands in `jsproto_io._ws`, over the library ``websockets``, which the extra ``ws`` brings. It is loaded when a client
+is made for a server with the scheme ``ws://`` or ``wss://``: nobody else needs it, and nobody else pays for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Final, Protocol, cast, final
+
+from attrs import Attribute, field, frozen
+
+from jsproto.core.servers import Server
+from jsproto.errors import InvalidConfig, InvalidHeader, shorten
+from jsproto.wire.headers import HeaderItems, Headers
+from jsproto.wire.secret import Secretive
+from jsproto_io._layers import Layer
+
+#: What may stand in the first line of a request: printable ASCII without blanks.
+_PATH: Final = re.compile(r"/[!-~]*").fullmatch
+#: RFC 9110 "token": fewer names than NATS allows in its own headers.
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_PRINTABLE: Final = re.compile(r"[ -~]*").fullmatch
+#: What the handshake says itself.
+_TAKEN: Final = frozenset({"host", "upgrade", "connection", "content-length", "transfer-encoding"})
+
+
+def _path(_self: object, _attribute: Attribute[str], value: object) -> None:
+    if not isinstance(value, str) or _PATH(value) is None:
+        raise InvalidConfig(f"expected a path of printable ASCII from / on, got {shorten(value)}")
+
+
+def _pairs(given: HeaderItems | None) -> tuple[tuple[str, str], ...] | None:
+    """Checked pairs. What is wrong is said by name; a value may be a secret."""
+    if given is None:
+        return None
+    try:
+        pairs = Headers(given).items()
+    except InvalidHeader:
+        pairs = (("", ""),)  # what is wrong there may be shown in that error
+    for name, value in pairs:
+        taken = name.lower() in _TAKEN or name.lower().startswith("sec-websocket-")
+        if taken or _TOKEN(name) is None or _PRINTABLE(value) is None:
+            raise InvalidConfig(
+                f"expected headers beside those of the handshake, in printable ASCII; {name!r} is none"
+            )
+    return pairs or None
+
+
+@final
+@frozen(kw_only=True)
+class WebSocket(Secretive):
+    """How to ask for a WebSocket, where a proxy in front of the server wants more than its address.
+
+    Attributes:
+        path: what is asked for, with its query.
+        headers: more headers for the request: a mapping or pairs; they are no part of the ``repr``.
+    """
+
+    path: str = field(default="/", validator=_path)
+    headers: tuple[tuple[str, str], ...] | None = field(default=None, repr=False, converter=_pairs)
+
+
+class Speaker(Protocol):
+    """What makes the layers."""
+
+    def __call__(self, given: WebSocket, server: Server) -> Layer:
+        """A layer for one stream to this server."""
+        ...
+
+
+def speaker() -> Speaker:
+    """What speaks WebSocket here.
+
+    Raises:
+        InvalidConfig: the library is not installed.
+    """
+    try:
+        found = importlib.import_module("jsproto_io._ws")
+    except ModuleNotFoundError:
+        raise InvalidConfig(
+            "expected the library websockets for ws:// and wss://, it is not installed: install nats-jsproto[ws]"
+        ) from None
+    return cast("Speaker", found.Filter)
