@@ -135,6 +135,9 @@ _SLOW = {"consume": 50_000, "consume-ack": 50_000, "push": 50_000, "ordered": 50
 PEERS = {
     "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),
     "jsproto_blocking": Contender(distribution="", imports="jsproto_io.blocking"),
+    "jsproto_lingering": Contender(distribution="", imports="jsproto_io.blocking"),
+    "jsproto_trio": Contender(distribution="", imports="jsproto_io.trio, trio"),
+    "jsproto_anyio": Contender(distribution="", imports="jsproto_io.anyio, anyio"),
     "natspy": Contender(distribution="nats-py", imports="nats, nats.js", items={**_SLOW, "fetch": 50_000}),
     "natsrpy": Contender(
         distribution="natsrpy",

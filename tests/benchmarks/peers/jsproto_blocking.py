@@ -10,8 +10,10 @@ from jsproto_io.blocking import connect
 
 
 class Peer:
+    LINGER = 0.0
+
     async def open(self, url):
-        self._nc = connect(url).__enter__()
+        self._nc = connect(url, linger=self.LINGER).__enter__()
         self._js = self._nc.jetstream()
 
     async def close(self):
