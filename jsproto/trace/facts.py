@@ -1,0 +1,206 @@
+"""What the Observer tells: what was done and what did not happen, each as one small tuple.
+
+A fact about a command is told before the books are changed, so they show what the client could know when it spoke.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from jsproto.jetstream.status import Row
+from jsproto.testing.simserver.line import ClientCommand, PubLine
+from jsproto.trace.ledger import (
+    Interest,
+    Json,
+    Link,
+    SeenConsumer,
+    SeenDelivery,
+    SeenMark,
+    SeenPublish,
+    SeenPull,
+    SeenRequest,
+)
+
+
+class Said(NamedTuple):
+    """The client said something, whatever it was."""
+
+    link: Link
+    command: ClientCommand
+
+
+class Pulled(NamedTuple):
+    """The client asked a consumer for messages."""
+
+    link: Link
+    pull: SeenPull
+    #: Subscriptions that its reply subject reaches.
+    interests: list[Interest]
+    #: The consumer, if its configuration is known.
+    consumer: SeenConsumer | None
+    #: What earlier pulls of that subscription may still bring.
+    owed: int
+    owed_bytes: int
+    #: The pin id that the server refused last, ``""`` if none.
+    refused_pin: str
+    #: A pull of an earlier link of this client that may still be alive in the same inbox.
+    survivor: SeenPull | None
+
+
+class PullOver(NamedTuple):
+    """A status ended a pull."""
+
+    link: Link
+    pull: SeenPull
+    row: Row
+    #: Refusals of this consumer's pulls, nothing delivered, in the last three seconds.
+    refusals: int
+
+
+class Asked(NamedTuple):
+    """The client asked the API."""
+
+    link: Link
+    request: SeenRequest
+    #: A request with the same reply subject that is not answered yet.
+    waiting: SeenRequest | None
+
+
+class Created(NamedTuple):
+    """The client asks for a consumer to be made."""
+
+    link: Link
+    request: SeenRequest
+    config: Json
+    #: A subscription is there for its deliver subject.
+    heard: bool
+    #: For an ordered consumer: the incarnation before it on this link.
+    earlier: SeenConsumer | None
+
+
+class Refused(NamedTuple):
+    """The API answered with an error."""
+
+    link: Link
+    request: SeenRequest
+    err_code: int
+    text: str
+
+
+class Acked(NamedTuple):
+    """The client said something to a delivery."""
+
+    link: Link
+    command: PubLine
+    #: The delivery with that very reply subject, if it was seen.
+    delivery: SeenDelivery | None
+    #: A delivery of the same message to the same consumer sequence, with another reply subject.
+    alike: SeenDelivery | None
+    consumer: SeenConsumer | None
+
+
+class FlowAnswered(NamedTuple):
+    """The client answered a question of flow control."""
+
+    link: Link
+    command: PubLine
+    mark: SeenMark | None
+
+
+class FlowMissed(NamedTuple):
+    """A heartbeat says that an answer is missing."""
+
+    link: Link
+    mark: SeenMark
+
+
+class Published(NamedTuple):
+    """The client published something that is not for the API."""
+
+    link: Link
+    command: PubLine
+    #: An earlier message with the same id and another payload.
+    clash: SeenPublish | None
+    #: An earlier message, byte for byte the same, whose outcome is not known.
+    unknown: SeenPublish | None
+
+
+class Subscribed(NamedTuple):
+    """The client subscribed."""
+
+    link: Link
+    interest: Interest
+    #: A subscription of the same sid that is active.
+    taken: Interest | None
+    #: A push consumer of this link that delivers there and was made before.
+    late_for: SeenConsumer | None
+    #: The same subscription on the link before, ended by a maximum of messages.
+    limited: Interest | None
+
+
+class PingUnanswered(NamedTuple):
+    """The server asked for a sign of life and got none."""
+
+    link: Link
+    line: int
+    after: float
+
+
+class Silence(NamedTuple):
+    """A pull with heartbeats heard nothing for twice the time after which the client should have acted."""
+
+    link: Link
+    pull: SeenPull
+    after: float
+
+
+class NoPull(NamedTuple):
+    """Somebody who read on and on has not asked again, although the last pull was lost through no fault of theirs."""
+
+    link: Link
+    pull: SeenPull
+    #: ``status`` or ``reconnect``.
+    because: str
+
+
+class NotHeard(NamedTuple):
+    """A subscription of the link before was not made again."""
+
+    link: Link
+    interest: Interest
+
+
+class GapKept(NamedTuple):
+    """An ordered consumer lost a message and went on."""
+
+    link: Link
+    consumer: SeenConsumer
+    expected: int
+    seen: int
+
+
+class SnapshotStalled(NamedTuple):
+    """A snapshot ended because its chunks were not acknowledged."""
+
+    link: Link
+
+
+Fact: TypeAlias = (
+    Said
+    | Pulled
+    | PullOver
+    | Asked
+    | Created
+    | Refused
+    | Acked
+    | FlowAnswered
+    | FlowMissed
+    | Published
+    | Subscribed
+    | PingUnanswered
+    | Silence
+    | NoPull
+    | NotHeard
+    | GapKept
+    | SnapshotStalled
+)

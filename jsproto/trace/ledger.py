@@ -1,0 +1,213 @@
+"""What the Observer keeps books of: links, subscriptions, pulls, deliveries, consumers, requests.
+
+Theory. These are records, not machines: each says what was seen of one thing, with the time and the line at which it was seen. All tables
+are bounded; what was forgotten is never judged.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from attrs import Factory, define
+
+from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.status import End
+from jsproto.wire.frames import Info
+from jsproto.wire.subjects import subject_matches
+
+#: Entries that one table keeps, the newest.
+MOST: Final = 100_000
+
+Json: TypeAlias = Mapping[str, object]
+ConsumerKey: TypeAlias = tuple[str, str]
+
+
+@define(eq=False, kw_only=True)
+class Interest:
+    """One subscription of a link."""
+
+    sid: str
+    subject: str
+    queue: str
+    line: int
+    #: UNSUB with a maximum, 0 for none.
+    limit: int = 0
+    got: int = 0
+    #: When a frame came last, or the last pull went out.
+    sign: float = 0.0
+    #: A pull went out while another was not yet filled: somebody reads on and on.
+    loop: bool = False
+    #: The most that one pull has asked for.
+    most: int = 0
+    most_bytes: int = 0
+    active: bool = True
+    pulls: list[SeenPull] = Factory(list)
+
+    @property
+    def wild(self) -> bool:
+        """Whether it takes more than one subject."""
+        return "*" in self.subject or ">" in self.subject
+
+
+@define(eq=False, kw_only=True)
+class SeenPull:
+    """One pull request and what became of it."""
+
+    consumer: ConsumerKey
+    token: str
+    body: bytes
+    at: float
+    line: int
+    batch: int = 1
+    max_bytes: int = 0
+    #: Seconds; 0 if it waits for ever.
+    expires: float = 0.0
+    heartbeat: float = 0.0
+    no_wait: bool = False
+    group: str = ""
+    pin: str = ""
+    #: Members that the body had; ``None`` if it is no JSON object.
+    members: frozenset[str] | None = None
+    got: int = 0
+    size: int = 0
+    end: End | None = None
+    status: str = ""
+
+    def owed(self, now: float) -> int:
+        """Messages that the server can still send for it."""
+        return 0 if self.over(now) else max(0, self.batch - self.got)
+
+    def owed_bytes(self, now: float) -> int:
+        """Bytes that the server can still send for it."""
+        return 0 if self.over(now) else max(0, self.max_bytes - self.size)
+
+    def over(self, now: float) -> bool:
+        """Whether it has ended, or must have."""
+        return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
+
+
+@define(eq=False, kw_only=True)
+class SeenConsumer:
+    """A consumer whose configuration was seen: in a request that was answered, or in an answer."""
+
+    key: ConsumerKey
+    config: Json
+    at: float
+    line: int
+    deleted: bool = False
+    #: The consumer sequence that comes next; 0 while none has come.
+    expected: int = 0
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is one incarnation of an ordered consumer: acks none, one delivery, in memory."""
+        config = self.config
+        return (
+            config.get("ack_policy") == "none"
+            and config.get("max_deliver") == 1
+            and config.get("mem_storage") is True
+        )
+
+
+@define(eq=False, kw_only=True)
+class SeenRequest:
+    """A request to the JetStream API."""
+
+    subject: str
+    verb: str
+    names: tuple[str, ...]
+    reply: str
+    payload: bytes
+    body: Json | None
+    at: float
+    line: int
+
+
+@define(eq=False)
+class SeenDelivery:
+    """One delivery of a consumer, and what was said to it."""
+
+    about: AckSubject
+    sid: str
+    line: int
+    #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
+    settled: bytes | None = None
+    asked: bool = False
+    link: object = None
+
+
+@define(eq=False)
+class SeenMark:
+    """A question of flow control."""
+
+    subject: str
+    at: float
+    line: int
+    answers: int = 0
+    #: Heartbeats since the last answer, or since the question, that missed one.
+    missed: int = 0
+
+
+@define(eq=False)
+class SeenPublish:
+    """A message to a stream (or to anybody), for comparing it with others."""
+
+    subject: str
+    msg_id: str
+    payload: bytes
+    link: Link
+    line: int
+    answered: bool = False
+    #: How often the same was published.
+    times: int = 1
+
+
+@define(eq=False, kw_only=True)
+class Link:
+    """One connection of one client to one server, from its first byte to its last."""
+
+    conn: str
+    at: float
+    number: int
+    info: Info | None = None
+    #: What CONNECT said.
+    connect: Json | None = None
+    up: bool = True
+    #: The first PONG came.
+    ready: bool = False
+    interests: dict[str, Interest] = Factory(dict[str, Interest])
+    sids: set[str] = Factory(set[str])
+    requests: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
+    publishes: dict[str, SeenPublish] = Factory(dict[str, SeenPublish])
+    marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
+    #: Line and time of PINGs of the server that were not answered.
+    pings: deque[tuple[int, float]] = Factory(deque[tuple[int, float]])
+    #: Times at which pulls of a consumer were refused, by consumer.
+    refusals: dict[ConsumerKey, deque[float]] = Factory(dict[ConsumerKey, deque[float]])
+    #: The link that this one came after, if it is known to be of the same client.
+    before: Link | None = None
+    creates: int = 0
+
+    def option(self, name: str) -> object:
+        """What CONNECT said about something; ``None`` if it did not."""
+        return None if self.connect is None else self.connect.get(name)
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """Major and minor version of the server."""
+        parts = self.info.version.split(".") if self.info is not None else []
+        return (
+            (int(parts[0]), int(parts[1]))
+            if len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit()
+            else None
+        )
+
+    def interest_in(self, subject: str) -> list[Interest]:
+        """Subscriptions that a message on this subject would reach."""
+        return [
+            each
+            for each in self.interests.values()
+            if each.subject == subject or (each.wild and subject_matches(each.subject, subject))
+        ]
