@@ -64,7 +64,7 @@ async def a_client_is_connected_while_it_is_entered(rig: Rig) -> None:
 
 
 async def nobody_there_is_an_error_when_it_is_entered(rig: Rig) -> None:
-    with Hosted() as other:
+    with Hosted(web=rig.hosted.web) as other:
         url = other.url
     error = await failure_of(enter(rig.connect(url, connect_timeout=2.0)))
     holds(isinstance(error, ConnectFailed), f"expected ConnectFailed, got {error!r}")
@@ -240,7 +240,7 @@ async def a_second_reader_of_one_feed_is_told_so(rig: Rig) -> None:
 
 
 async def bytes_may_come_one_by_one(rig: Rig) -> None:
-    with Hosted(piece=1) as slow:
+    with Hosted(piece=1, web=rig.hosted.web) as slow:
         async with rig.connect(slow.url) as nc, nc.stream(Subscription("a")) as feed:
             for at in range(20):
                 await nc.publish("a", b"%d" % at)

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Final, Self, TypeVar, final
 
 from jsproto.testing import SimServer
+from jsproto_io._layers import Layer
+from jsproto_io._web import answering
 
 T = TypeVar("T")
 _CHUNK: Final = 65_536
@@ -28,12 +30,40 @@ _AT_ONCE: Final = struct.pack("ii", 1, 0)
 class _Line:
     """One accepted connection."""
 
-    __slots__ = ("cid", "stream", "unsent")
+    __slots__ = ("cid", "held", "layer", "stream", "unsent")
 
-    def __init__(self, cid: int, stream: socket.socket) -> None:
+    def __init__(self, cid: int, stream: socket.socket, layer: Layer | None) -> None:
         self.cid = cid
         self.stream = stream
+        self.layer = layer
+        self.held = bytearray()
         self.unsent = bytearray()
+
+    def say(self, data: bytes) -> None:
+        """Have it written, as soon as there is something to say it through."""
+        layer = self.layer
+        if layer is None:
+            self.unsent += data
+            return
+        self.held += data
+        if self.held and layer.stands and not layer.ended:
+            self.unsent += layer.sent(bytes(self.held))
+            self.held.clear()
+
+    def hear(self, data: bytes) -> bytes:
+        """What the bytes say."""
+        layer = self.layer
+        if layer is None:
+            return data
+        said = layer.received(data)
+        self.unsent += layer.outgoing()
+        self.say(b"")
+        return said
+
+    def leave(self) -> None:
+        """Say goodbye, where that is usual; a second time says nothing."""
+        if self.layer is not None:
+            self.unsent += self.layer.goodbye()
 
 
 @final
@@ -43,17 +73,21 @@ class Hosted:
     Args:
         model: the server; a plain `SimServer` if none is given.
         piece: most bytes of one segment.
+        web: speak through WebSockets.
 
     Attributes:
         url: where it is.
         accepted: how many connections there were.
         heard: everything that all clients have said.
+        web: whether it speaks through WebSockets.
     """
 
-    def __init__(self, model: SimServer | None = None, *, piece: int = 1 << 30) -> None:
+    def __init__(self, model: SimServer | None = None, *, piece: int = 1 << 30, web: bool = False) -> None:
         self.model: SimServer = model or SimServer(now=monotonic())
         self.accepted = 0
         self.heard = bytearray()
+        self.web = web
+        self._answering = answering() if web else None
         self._piece = piece
         self._lock = threading.Lock()
         self._lines: dict[int, _Line] = {}
@@ -66,7 +100,7 @@ class Hosted:
         self._ear.settimeout(0.0)
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._run, name="hosted", daemon=True)
-        self.url = f"nats://127.0.0.1:{self._door.getsockname()[1]}"
+        self.url = f"{'ws' if web else 'nats'}://127.0.0.1:{self._door.getsockname()[1]}"
 
     def __enter__(self) -> Self:
         self._selector.register(self._door, selectors.EVENT_READ)
@@ -120,7 +154,7 @@ class Hosted:
         """Bytes to everybody, beside what the model says."""
         with self._lock:
             for line in self._lines.values():
-                line.unsent += data
+                line.say(data)
         self._ring()
 
     def _ring(self) -> None:
@@ -166,7 +200,8 @@ class Hosted:
         stream.settimeout(0.0)
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.accepted += 1
-        line = _Line(self.model.connect(now), stream)
+        layer = None if self._answering is None else self._answering()
+        line = _Line(self.model.connect(now), stream, layer)
         self._lines[line.cid] = line
         self._selector.register(stream, selectors.EVENT_READ, line)
 
@@ -183,11 +218,14 @@ class Hosted:
             self.model.disconnect(line.cid, now)
             self._end(line, now)
         elif not self.model.closed(line.cid):
-            self.heard += data
-            self.model.receive_data(line.cid, data, now)
+            said = line.hear(data)
+            self.heard += said
+            self.model.receive_data(line.cid, said, now)
 
     def _serve(self, line: _Line, now: float) -> None:
-        line.unsent += self.model.data_to_send(line.cid)
+        line.say(self.model.data_to_send(line.cid))
+        if self.model.closed(line.cid):
+            line.leave()
         try:
             while line.unsent:
                 del line.unsent[: line.stream.send(line.unsent[: self._piece])]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from types import ModuleType
 from typing import Final, Protocol, cast, final
 
 from attrs import Attribute, field, frozen
@@ -64,10 +65,18 @@ class WebSocket(Secretive):
 
 
 class Speaker(Protocol):
-    """What makes the layers."""
+    """What makes the layers of a client."""
 
     def __call__(self, given: WebSocket, server: Server) -> Layer:
         """A layer for one stream to this server."""
+        ...
+
+
+class Answering(Protocol):
+    """What makes the layers of a server."""
+
+    def __call__(self) -> Layer:
+        """A layer for one stream that was accepted."""
         ...
 
 
@@ -77,10 +86,22 @@ def speaker() -> Speaker:
     Raises:
         InvalidConfig: the library is not installed.
     """
+    return cast("Speaker", _loaded("_ws").Filter)
+
+
+def answering() -> Answering:
+    """What answers to it.
+
+    Raises:
+        InvalidConfig: the library is not installed.
+    """
+    return cast("Answering", _loaded("_ws_hosted").Answerer)
+
+
+def _loaded(name: str) -> ModuleType:
     try:
-        found = importlib.import_module("jsproto_io._ws")
+        return importlib.import_module(f"jsproto_io.{name}")
     except ModuleNotFoundError:
         raise InvalidConfig(
             "expected the library websockets for ws:// and wss://, it is not installed: install nats-jsproto[ws]"
         ) from None
-    return cast("Speaker", found.Filter)

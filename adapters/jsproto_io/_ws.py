@@ -30,7 +30,7 @@ _LINE: Final = 8192
 #: Ends that need no explanation.
 _WELL: Final = frozenset({CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY, CloseCode.NO_STATUS_RCVD})
 
-_SILENT: Final = logging.Logger("jsproto_io.ws", logging.CRITICAL + 1)  # noqa: LOG001 - nobody can turn it up
+SILENT: Final = logging.Logger("jsproto_io.ws", logging.CRITICAL + 1)  # noqa: LOG001 - nobody can turn it up
 
 
 @final
@@ -51,7 +51,7 @@ class Filter:
         self._answer: bytes | None = b""
         # Positional, since these names have changed.
         uri = WebSocketURI(server.tls, server.host, server.port, given.path, "")
-        self._protocol = ClientProtocol(uri, max_size=MOST, logger=_SILENT)
+        self._protocol = ClientProtocol(uri, max_size=MOST, logger=SILENT)
         self.stands = False
         self.ended = False
         self.parting: Exception | None = None

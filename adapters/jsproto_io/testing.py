@@ -40,13 +40,14 @@ _PATIENCE: Final = 60.0
 CONTRACT: Final = (*_CONTRACT, *CANCELLED)
 
 
-def check_driver(connect: Callable[..., Any], *, backend: Backend, only: str = "") -> None:
+def check_driver(connect: Callable[..., Any], *, backend: Backend, only: str = "", web: bool = False) -> None:
     """Check an adapter against the whole contract, one clause after the other, and stop at the first that it breaks.
 
     Args:
         connect: makes a client from URLs and options, as `jsproto_io.asyncio.connect` does.
         backend: what it runs on.
         only: check the clauses with this text in their name.
+        web: through a WebSocket; takes the extra ``ws``.
 
     Raises:
         Broken: which clause is broken, and how.
@@ -54,13 +55,13 @@ def check_driver(connect: Callable[..., Any], *, backend: Backend, only: str = "
     for clause in CONTRACT:
         if only in clause.name and clause.needs in {"", "a thread" if backend == "blocking" else "tasks"}:
             for native in (False, True) if clause.needs == "tasks" and backend == "asyncio" else (False,):
-                _check(connect, clause, backend, native=native)
+                _check(connect, clause, backend, native=native, web=web)
 
 
-def _check(connect: Callable[..., Any], clause: Clause, backend: Backend, *, native: bool) -> None:
+def _check(connect: Callable[..., Any], clause: Clause, backend: Backend, *, native: bool, web: bool) -> None:
     threads, files = threading.active_count(), _files()
     try:
-        with Hosted() as hosted:
+        with Hosted(web=web) as hosted:
             rig = _Rig(connect, hosted, waits=backend != "blocking", native=native)
             if backend == "blocking":
                 _at_once(clause.check(rig))
