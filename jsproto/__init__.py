@@ -72,6 +72,7 @@ from jsproto.jetstream.api.errors import (
     AmbiguousSubject,
     ApiLevelTooLow,
     Asked,
+    BatchUnsupported,
     ConfigIgnored,
     ConsumerDoesNotExist,
     ConsumerExists,
@@ -100,10 +101,12 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
     WrongStream,
 )
+from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.levels import check_level, required_level
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.publish import compose
 from jsproto.jetstream.api.publish_checks import check_publish
 from jsproto.jetstream.api.publish_options import PublishOptions
 from jsproto.jetstream.api.schedule import Schedule
@@ -126,6 +129,7 @@ from jsproto.jetstream.api.stream import (
 )
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.batch import BatchPublish, WholeBatch
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
@@ -134,11 +138,13 @@ from jsproto.jetstream.errors import (
     AlreadySettled,
     ApiLevelRefused,
     BadRequest,
+    BatchAbandoned,
     ConsumerDeleted,
     ConsumerIsPush,
     HeartbeatsMissed,
     LeadershipChanged,
     LimitExceeded,
+    MessagesLost,
     MessageTooLarge,
     NothingFound,
     PinLost,
@@ -151,6 +157,7 @@ from jsproto.jetstream.errors import (
 from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.ingest import FastIngest, IngestFault, IngestNotice
 from jsproto.jetstream.message import AckedAll, JsMessage, confirmed, settlement
 from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice
 from jsproto.jetstream.ordered_config import Form, OrderedOptions
@@ -216,7 +223,10 @@ __all__ = [
     "Auth",
     "AuthorizationFailed",
     "BadRequest",
+    "BatchAbandoned",
     "BatchOptions",
+    "BatchPublish",
+    "BatchUnsupported",
     "BusyConversation",
     "Call",
     "ClusterInfo",
@@ -256,6 +266,7 @@ __all__ = [
     "Event",
     "ExpectationFailed",
     "ExternalStream",
+    "FastIngest",
     "Fetch",
     "FetchMode",
     "FetchOptions",
@@ -265,11 +276,14 @@ __all__ = [
     "Flush",
     "Form",
     "Gap",
+    "GapMode",
     "HeaderDefect",
     "Headers",
     "HeartbeatsMissed",
     "InProgress",
     "Info",
+    "IngestFault",
+    "IngestNotice",
     "InvalidAckSubject",
     "InvalidBatch",
     "InvalidConfig",
@@ -299,6 +313,7 @@ __all__ = [
     "MessageSizeExceeded",
     "MessageTooLarge",
     "Messages",
+    "MessagesLost",
     "Meta",
     "Nak",
     "Next",
@@ -402,6 +417,7 @@ __all__ = [
     "View",
     "WebSocketFailed",
     "Which",
+    "WholeBatch",
     "Wish",
     "WrongLastMessageId",
     "WrongLastSequence",
@@ -411,6 +427,7 @@ __all__ = [
     "check_publish",
     "check_stream",
     "check_stream_update",
+    "compose",
     "confirmed",
     "events",
     "read_event",

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Unpack, final
 
@@ -15,6 +15,7 @@ from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
+from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
@@ -26,11 +27,13 @@ from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
 from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch_options import FetchMode
+from jsproto.jetstream.ingest import IngestResult
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
 from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
 from jsproto.jetstream.snapshot import Origin
 from jsproto.jetstream.window import PublishResult
+from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._verbs import AsyncFeed, AsyncSink, AsyncVerbs
@@ -220,6 +223,126 @@ class AsyncJetStream:
             retry_wait=retry_wait,
             results=results,
             max_results=max_results,
+        )
+        return self._nc.sink(described)
+
+    async def publish_batch(
+        self,
+        messages: Iterable[Publish | tuple[str, bytes]],
+        *,
+        batch_id: str | None = None,
+        limit: int = 1000,
+        timeout: float | None = None,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+    ) -> PubAck:
+        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
+
+        Args:
+            messages: in this order: what `compose` makes, or ``(subject, payload)``.
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            timeout: seconds that each answer may take.
+            retries: how often the first message is sent again that met no responders.
+            retry_wait: seconds before it is.
+
+        Raises:
+            InvalidBatch: the stream does not take batches, or not this one; nothing was stored.
+            ExpectationFailed: what a message expected does not hold; nothing was stored.
+            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            NoResponders: no stream stores the first subject.
+            BatchUnsupported: the server knows no batches, and has stored the first message by itself.
+            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.publish_batch(
+            messages,
+            batch_id=batch_id,
+            limit=limit,
+            timeout=timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+        )
+        return await self._nc.run(described)
+
+    def batch(
+        self,
+        *,
+        batch_id: str | None = None,
+        limit: int = 1000,
+        idle: float = 10.0,
+        timeout: float | None = None,
+        eob: bool = False,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+    ) -> AsyncSink[PubAck]:
+        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
+
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
+        acknowledgement. Left by an error, it is dropped. Between two messages may pass 10 s, then the server lets go of it.
+
+        Args:
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            idle: seconds of silence after which the server lets go of it.
+            timeout: seconds that each answer may take.
+            eob: commit by a message of its own, and hold no message back until the next (2.14).
+            retries: how often the first message is sent again that met no responders.
+            retry_wait: seconds before it is.
+
+        Raises:
+            BatchAbandoned: the server has let go of it; nothing was stored.
+            InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
+            NoResponders, BatchUnsupported, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.batch(
+            batch_id=batch_id,
+            limit=limit,
+            idle=idle,
+            timeout=timeout,
+            eob=eob,
+            retries=retries,
+            retry_wait=retry_wait,
+        )
+        return self._nc.sink(described)
+
+    def ingest(
+        self,
+        *,
+        gaps: GapMode | str = GapMode.FAIL,
+        flow: int = 200,
+        batch_id: str | None = None,
+        timeout: float | None = None,
+        quiet: float = 5.0,
+    ) -> AsyncSink[IngestResult]:
+        """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
+
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
+        are `IngestFault` for what is not stored, and at last the acknowledgement of the whole. The stream must have
+        ``allow_batched``.
+
+        Args:
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            flow: how many messages may lie between two answers, at most.
+            batch_id: its name, one token of at most 64 bytes; else one is made.
+            timeout: seconds that an answer may take.
+            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+
+        Raises:
+            InvalidBatch: the stream does not take fast batches.
+            JetStreamError: the first message is refused.
+            NoResponders: no stream stores the subject.
+            BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
+            RequestTimeout, Disconnected: the error says how far it was.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.ingest(
+            gaps=gaps,
+            flow=flow,
+            batch_id=batch_id,
+            timeout=timeout,
+            quiet=quiet,
         )
         return self._nc.sink(described)
 
@@ -908,6 +1031,106 @@ class AsyncStream:
             **settings,
         )
         return await self._nc.run(described)
+
+    async def publish_batch(
+        self,
+        messages: Iterable[Publish | tuple[str, bytes]],
+        *,
+        batch_id: str | None = None,
+        limit: int = 1000,
+        timeout: float | None = None,
+    ) -> PubAck:
+        """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+
+        Args:
+            messages: in this order: what `compose` makes, or ``(subject, payload)``.
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            timeout: seconds that each answer may take.
+
+        Raises:
+            InvalidBatch: this batch cannot be; nothing was stored.
+            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.publish_batch(
+            messages,
+            batch_id=batch_id,
+            limit=limit,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    def batch(
+        self,
+        *,
+        batch_id: str | None = None,
+        limit: int = 1000,
+        idle: float = 10.0,
+        timeout: float | None = None,
+        eob: bool = False,
+    ) -> AsyncSink[PubAck]:
+        """Gather messages of which this stream stores all or none; see `JetStream.batch`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+
+        Args:
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            idle: seconds of silence after which the server lets go of it.
+            timeout: seconds that each answer may take.
+            eob: commit by a message of its own, and hold no message back until the next (2.14).
+
+        Raises:
+            BatchAbandoned: the server has let go of it; nothing was stored.
+            InvalidBatch, JetStreamError, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.batch(
+            batch_id=batch_id,
+            limit=limit,
+            idle=idle,
+            timeout=timeout,
+            eob=eob,
+        )
+        return self._nc.sink(described)
+
+    def ingest(
+        self,
+        *,
+        gaps: GapMode | str = GapMode.FAIL,
+        flow: int = 200,
+        batch_id: str | None = None,
+        timeout: float | None = None,
+        quiet: float = 5.0,
+    ) -> AsyncSink[IngestResult]:
+        """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
+
+        Args:
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            flow: how many messages may lie between two answers, at most.
+            batch_id: its name, one token of at most 64 bytes; else one is made.
+            timeout: seconds that an answer may take.
+            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+
+        Raises:
+            JetStreamError: the first message is refused.
+            RequestTimeout, Disconnected: the error says how far it was.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        described = self._pure.ingest(
+            gaps=gaps,
+            flow=flow,
+            batch_id=batch_id,
+            timeout=timeout,
+            quiet=quiet,
+        )
+        return self._nc.sink(described)
 
     async def info(
         self,

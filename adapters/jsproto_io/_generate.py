@@ -42,6 +42,9 @@ _WANTS: Final = {
     "Restore": ("sink", "{colour}Sink[StreamInfo]"),
     "DirectBatch": ("stream", "{colour}Feed[StoredMessage]"),
     "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
+    "WholeBatch": ("run", "PubAck"),
+    "BatchPublish": ("sink", "{colour}Sink[PubAck]"),
+    "FastIngest": ("sink", "{colour}Sink[IngestResult]"),
 }
 
 _HEADER: Final = '''"""JetStream with {how}: written by ``_generate.py`` from `jsproto.jetstream.context`. Do not edit."""
@@ -212,6 +215,7 @@ def _places() -> Iterable[tuple[str, str]]:
     for name in context.__all__:
         yield name, context.__name__
     yield "PublishResult", "jsproto.jetstream.window"
+    yield "IngestResult", "jsproto.jetstream.ingest"
     for colour in (ASYNC, SYNC):
         for name in ("Feed", "Sink", "Verbs"):
             yield f"{colour.name}{name}", "jsproto_io._verbs"

@@ -78,3 +78,11 @@ class UnknownStatus(StatusError):
 
 class HeartbeatsMissed(ServerError, TimeoutError):
     """The server had promised heartbeats and was silent for longer than it may be (ADR-37)."""
+
+
+class BatchAbandoned(ServerError, TimeoutError):
+    """An atomic batch had a pause that is longer than the server's patience: nothing of it is stored (ADR-50)."""
+
+
+class MessagesLost(ServerError):
+    """Messages of a fast batch that are not stored: they never came to the stream, or behind the end of the batch (ADR-50)."""

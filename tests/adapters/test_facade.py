@@ -16,10 +16,12 @@ from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.batch import BatchPublish, WholeBatch
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream
 from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import Fetch
+from jsproto.jetstream.ingest import FastIngest
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
@@ -93,6 +95,12 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "publish_once", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
     yield JetStream, "relay", ("message", "s.b"), {}, "run", Procedure
     yield Stream, "publish", ("s.a", b"x"), {"msg_id": "1"}, "run", Procedure
+    yield JetStream, "publish_batch", ([("s.a", b"x")],), {}, "run", WholeBatch
+    yield JetStream, "batch", (), {"eob": True}, "sink", BatchPublish
+    yield JetStream, "ingest", (), {"gaps": "ok"}, "sink", FastIngest
+    yield Stream, "publish_batch", ([("s.a", b"x")],), {}, "run", WholeBatch
+    yield Stream, "batch", (), {"eob": True}, "sink", BatchPublish
+    yield Stream, "ingest", (), {"gaps": "ok"}, "sink", FastIngest
     yield JetStream, "publish_window", (), {"max_pending": 3}, "sink", PublishWindow
     yield JetStream, "dead_letter", (MessageFate(stream="S", stream_seq=1), "dead"), {}, "run", Procedure
     yield JetStream, "restore", (Origin({"config": {"name": "S"}, "state": {}}),), {}, "sink", Restore

@@ -80,3 +80,31 @@ def test_what_fits_the_known_configuration_is_sent(js):
     publish = opened(known(js, max_msg_size=-1).publish("s.a", b"x", headers=Headers({"A": "1"})))
 
     assert publish.port.commands[-1].subject == "s.a"
+
+
+def test_batches_are_made_with_the_times_of_the_facade():
+    js = JetStream(timeout=2.0)
+    whole = opened(js.publish_batch([("s.a", b"1")], batch_id="b1"))
+
+    assert headers(whole) == (
+        ("Nats-Batch-Id", "b1"),
+        ("Nats-Batch-Sequence", "1"),
+        ("Nats-Batch-Commit", "1"),
+    )
+    assert whole.deadline == 2.0
+    assert js.batch(batch_id="b2", eob=True).batch_id == "b2"
+    assert js.ingest(batch_id="b3", gaps="ok").batch_id == "b3"
+
+
+def test_a_stream_that_is_known_to_take_no_batches_is_refused(js):
+    for make in (known(js).batch, known(js).ingest, lambda: known(js).publish_batch([("s.a", b"")])):
+        with pytest.raises(InvalidConfig, match=r"10174|10205"):
+            make()
+
+
+def test_a_stream_that_takes_batches_or_is_not_known_makes_them(js):
+    stream = known(js, allow_atomic=True, allow_batched=True)
+    for each in (stream, js.stream("S")):
+        assert each.batch(limit=5).room
+        assert each.publish_batch([("s.a", b"")]).taken == 1
+        assert each.ingest(flow=5).sent == 0

@@ -68,6 +68,20 @@ class InvalidPubAck(InvalidResponse):
         self.body = body
 
 
+class BatchUnsupported(InvalidPubAck):
+    """The server is older than batches: it took the first message for an ordinary one, and has stored it.
+
+    Attributes:
+        stream: the stream that has it.
+        seq: its sequence there.
+    """
+
+    def __init__(self, message: str, body: bytes = b"", stream: str = "", seq: int = 0) -> None:
+        super().__init__(message, body)
+        self.stream = stream
+        self.seq = seq
+
+
 class ConfigIgnored(InvalidResponse):
     """The server took the request and left out settings that were asked for: it is too old to know them.
 

@@ -18,12 +18,39 @@ from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT
 from jsproto.jetstream.api.puback import PubAck, pub_ack, usual_ack
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
+from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import publish_subject
 
 #: ADR-22: how often and after how many seconds a publish is sent again that nobody listened to.
 DEFAULT_RETRIES: Final = 2
 DEFAULT_RETRY_WAIT: Final = 0.25
+
+
+def compose(
+    subject: str,
+    payload: bytes = b"",
+    *,
+    headers: HeaderItems = (),
+    options: PublishOptions | None = None,
+    **settings: Unpack[PublishSettings],
+) -> Publish:
+    """A message with what is asked of the stream in its headers: for a window, a batch or an ingest.
+
+    Args:
+        subject: a literal subject.
+        payload: the message.
+        headers: the user's own headers; never changed.
+        options: what is asked of the stream; or its settings by name, which also edit ``options`` given beside them.
+        settings: fields of `PublishOptions`.
+
+    Raises:
+        InvalidSubject, InvalidHeader, InvalidConfig: it cannot be sent, or no server takes it.
+    """
+    publish_subject(subject)
+    asked = asked_for(options, cast("Mapping[str, object]", settings))
+    asked.check(subject, payload)
+    return Publish(subject, payload, "", asked.headers(headers))
 
 
 def publish(

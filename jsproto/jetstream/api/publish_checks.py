@@ -29,7 +29,6 @@ def check_publish(
     options: PublishOptions = NOTHING_ASKED,
     *,
     headers: Headers | None = None,
-    batch: str = "",
 ) -> tuple[Finding, ...]:
     """What a stream of this configuration would refuse about a message; the first is what it would say.
 
@@ -39,10 +38,15 @@ def check_publish(
         payload: the message.
         options: what is asked of the stream.
         headers: the whole header block, for its size.
-        batch: ``"atomic"`` or ``"fast"`` for a message of a batch.
     """
     size = len(payload) + (0 if headers is None else len(headers.encode()))
-    return tuple(findings(PUBLISH_RULES, _facts(config, subject, size, options, batch)))
+    return tuple(findings(PUBLISH_RULES, _facts(config, subject, size, options)))
+
+
+def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[Finding, ...]:
+    """What a stream of this configuration would refuse about any atomic batch, or any fast one."""
+    facts = {**{setting: getattr(config, setting) for setting in _SETTINGS}, "fast": fast, "atomic": not fast}
+    return tuple(findings(BATCH_RULES, facts))
 
 
 def refuse(found: tuple[Finding, ...], stream: str) -> None:
@@ -55,7 +59,7 @@ def refuse(found: tuple[Finding, ...], stream: str) -> None:
         raise InvalidConfig(f"expected a message that stream {stream!r} takes, seen {found[0]}")
 
 
-def _facts(config: StreamConfig, subject: str, size: int, options: PublishOptions, batch: str) -> Facts:
+def _facts(config: StreamConfig, subject: str, size: int, options: PublishOptions) -> Facts:
     subjects = tuple(config.subjects) or ((config.name,) if config.mirror is None else ())
     schedule = options.schedule
     return {
@@ -78,8 +82,6 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
         and not any(collide(each, schedule.source) for each in subjects),
         "cancel_schedule": options.cancel_schedule,
         "rollup": None if options.rollup is None else str(Rollup(options.rollup)),
-        "atomic": batch == "atomic",
-        "fast": batch == "fast",
     }
 
 
@@ -106,13 +108,17 @@ _SETTINGS: Final = (
 )
 
 # fmt: off
+BATCH_RULES: Final = (
+    Rule(0, "no_ack", "the stream acknowledges nothing, so no batch ever ends", _set("no_ack")),
+    Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    Rule(10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")),
+    Rule(10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")),
+)
 PUBLISH_RULES: Final = (
     Rule(0, "subject", "not stored by this stream", _set("elsewhere")),
     Rule(0, "no_ack", "the stream acknowledges nothing; publish without waiting", _set("no_ack")),
     Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
     Rule(10054, "size", "more bytes than max_msg_size", _set("too large")),
-    Rule(10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")),
-    Rule(10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")),
     Rule(10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")),
     Rule(10060, "expected_stream", "another stream than this", _set("other stream")),
     Rule(10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")),

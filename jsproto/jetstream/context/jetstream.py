@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Unpack, final
 
 from attrs import field, frozen
@@ -17,17 +17,21 @@ from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.dead_letters import dead_letter
 from jsproto.jetstream.api.drift import Difference
+from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
+from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
+from jsproto.jetstream.batch_rules import MOST_MESSAGES
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
 from jsproto.jetstream.exactly_once import Patience, publish_once, relayed
+from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.message import JsMessage, confirmed
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import HEARTBEAT, Form, OrderedOptions
@@ -45,6 +49,7 @@ from jsproto.jetstream.snapshot import PATIENCE, Origin, Restore
 from jsproto.jetstream.view import Messages
 from jsproto.jetstream.window import PublishWindow
 from jsproto.jetstream.workflow import Subscribe, bind_pull
+from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import stream_name, subscription_subject
 
@@ -230,6 +235,123 @@ class JetStream:
             retry_wait=retry_wait,
             results=results,
             max_results=max_results,
+        )
+
+    def publish_batch(
+        self,
+        messages: Iterable[Publish | tuple[str, bytes]],
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        timeout: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+    ) -> WholeBatch:
+        """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
+
+        Args:
+            messages: in this order: what `compose` makes, or ``(subject, payload)``.
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            timeout: seconds that each answer may take.
+            retries: how often the first message is sent again that met no responders.
+            retry_wait: seconds before it is.
+
+        Raises:
+            InvalidBatch: the stream does not take batches, or not this one; nothing was stored.
+            ExpectationFailed: what a message expected does not hold; nothing was stored.
+            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            NoResponders: no stream stores the first subject.
+            BatchUnsupported: the server knows no batches, and has stored the first message by itself.
+            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        return WholeBatch(
+            messages,
+            batch_id=batch_id,
+            limit=limit,
+            timeout=seconds_of(timeout, self.timeout),
+            retries=retries,
+            retry_wait=retry_wait,
+        )
+
+    def batch(
+        self,
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        idle: float = IDLE,
+        timeout: float | None = None,
+        eob: bool = False,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+    ) -> BatchPublish:
+        """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
+
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
+        acknowledgement. Left by an error, it is dropped. Between two messages may pass 10 s, then the server lets go of it.
+
+        Args:
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            idle: seconds of silence after which the server lets go of it.
+            timeout: seconds that each answer may take.
+            eob: commit by a message of its own, and hold no message back until the next (2.14).
+            retries: how often the first message is sent again that met no responders.
+            retry_wait: seconds before it is.
+
+        Raises:
+            BatchAbandoned: the server has let go of it; nothing was stored.
+            InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
+            NoResponders, BatchUnsupported, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        return BatchPublish(
+            batch_id=batch_id,
+            limit=limit,
+            idle=idle,
+            timeout=seconds_of(timeout, self.timeout),
+            eob=eob,
+            retries=retries,
+            retry_wait=retry_wait,
+        )
+
+    def ingest(
+        self,
+        *,
+        gaps: GapMode | str = GapMode.FAIL,
+        flow: int = FLOW,
+        batch_id: str | None = None,
+        timeout: float | None = None,
+        quiet: float = QUIET,
+    ) -> FastIngest:
+        """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
+
+        It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
+        are `IngestFault` for what is not stored, and at last the acknowledgement of the whole. The stream must have
+        ``allow_batched``.
+
+        Args:
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            flow: how many messages may lie between two answers, at most.
+            batch_id: its name, one token of at most 64 bytes; else one is made.
+            timeout: seconds that an answer may take.
+            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+
+        Raises:
+            InvalidBatch: the stream does not take fast batches.
+            JetStreamError: the first message is refused.
+            NoResponders: no stream stores the subject.
+            BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
+            RequestTimeout, Disconnected: the error says how far it was.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        return FastIngest(
+            gaps=gaps,
+            flow=flow,
+            batch_id=batch_id,
+            timeout=seconds_of(timeout, self.timeout),
+            quiet=quiet,
         )
 
     def confirm(

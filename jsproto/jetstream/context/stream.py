@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Unpack, cast, final
 
 from attrs import evolve, field, frozen
@@ -13,15 +13,19 @@ from jsproto.jetstream.api import operations, procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
+from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
-from jsproto.jetstream.api.publish_checks import check_publish, refuse
+from jsproto.jetstream.api.publish_checks import check_batching, check_publish, refuse
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.stream import Placement, StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
+from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
+from jsproto.jetstream.batch_rules import MOST_MESSAGES
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.messages import StoredMessages
+from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
@@ -33,6 +37,7 @@ from jsproto.jetstream.settings import (
     seconds_of,
 )
 from jsproto.jetstream.snapshot import PATIENCE, Snapshot
+from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import consumer_name, stream_name
 
@@ -111,13 +116,94 @@ class Stream:
 
         return Procedure(steps)
 
-    def _check(
+    def publish_batch(
         self,
-        subject: str,
-        payload: bytes,
-        asked: PublishOptions,
-        headers: HeaderItems = (),
-    ) -> None:
+        messages: Iterable[Publish | tuple[str, bytes]],
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        timeout: float | None = None,
+    ) -> WholeBatch:
+        """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+
+        Args:
+            messages: in this order: what `compose` makes, or ``(subject, payload)``.
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            timeout: seconds that each answer may take.
+
+        Raises:
+            InvalidBatch: this batch cannot be; nothing was stored.
+            JetStreamError: the stream refuses a message otherwise; nothing was stored.
+            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        self._batching()
+        return self.js.publish_batch(messages, batch_id=batch_id, limit=limit, timeout=timeout)
+
+    def batch(
+        self,
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        idle: float = IDLE,
+        timeout: float | None = None,
+        eob: bool = False,
+    ) -> BatchPublish:
+        """Gather messages of which this stream stores all or none; see `JetStream.batch`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
+
+        Args:
+            batch_id: its name, of 64 bytes at most; else one is made.
+            limit: how many messages the server allows in a batch.
+            idle: seconds of silence after which the server lets go of it.
+            timeout: seconds that each answer may take.
+            eob: commit by a message of its own, and hold no message back until the next (2.14).
+
+        Raises:
+            BatchAbandoned: the server has let go of it; nothing was stored.
+            InvalidBatch, JetStreamError, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        self._batching()
+        return self.js.batch(batch_id=batch_id, limit=limit, idle=idle, timeout=timeout, eob=eob)
+
+    def ingest(
+        self,
+        *,
+        gaps: GapMode | str = GapMode.FAIL,
+        flow: int = FLOW,
+        batch_id: str | None = None,
+        timeout: float | None = None,
+        quiet: float = QUIET,
+    ) -> FastIngest:
+        """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
+
+        If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
+
+        Args:
+            gaps: ``fail``: the first fault ends it, and what is stored has no holes; ``ok``: the rest goes on.
+            flow: how many messages may lie between two answers, at most.
+            batch_id: its name, one token of at most 64 bytes; else one is made.
+            timeout: seconds that an answer may take.
+            quiet: seconds of silence before the stream is pinged; it lets go after 10.
+
+        Raises:
+            JetStreamError: the first message is refused.
+            RequestTimeout, Disconnected: the error says how far it was.
+            InvalidConfig, InvalidSubject: nothing was sent.
+        """
+        self._batching(fast=True)
+        return self.js.ingest(gaps=gaps, flow=flow, batch_id=batch_id, timeout=timeout, quiet=quiet)
+
+    def _batching(self, *, fast: bool = False) -> None:
+        if self.cached is not None:
+            refuse(check_batching(self.cached.config, fast=fast), self.name)
+
+    def _check(self, subject: str, payload: bytes, asked: PublishOptions, headers: HeaderItems) -> None:
         """Refuse what the stream would, as far as it is known."""
         if self.cached is not None:
             block = asked.headers(headers)

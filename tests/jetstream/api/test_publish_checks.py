@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.publish_checks import PUBLISH_RULES, check_publish, refuse
+from jsproto.jetstream.api.publish_checks import (
+    BATCH_RULES,
+    PUBLISH_RULES,
+    check_batching,
+    check_publish,
+    refuse,
+)
 from jsproto.jetstream.api.publish_options import NOTHING_ASKED, PublishOptions
 from jsproto.jetstream.api.schedule import Schedule
 from jsproto.jetstream.api.stream import StreamConfig, StreamSource
@@ -29,22 +35,20 @@ def later(target: str = "s.out", **more: object) -> PublishOptions:
 
 #: One message for each row, in the order of the rows.
 REFUSED = [
-    (config(), "t.a", b"", NOTHING_ASKED, ""),
-    (config(no_ack=True), "s.a", b"", NOTHING_ASKED, ""),
-    (config(sealed=True), "s.a", b"", NOTHING_ASKED, ""),
-    (config(max_msg_size=3), "s.a", b"four", NOTHING_ASKED, ""),
-    (config(), "s.a", b"", NOTHING_ASKED, "atomic"),
-    (config(), "s.a", b"", NOTHING_ASKED, "fast"),
-    (config(), "s.a", b"", PublishOptions(incr=0), ""),
-    (config(), "s.a", b"", PublishOptions(expected_stream="T"), ""),
-    (config(), "s.a", b"", PublishOptions(ttl="never"), ""),
-    (config(allow_msg_counter=True), "s.a", b"", NOTHING_ASKED, ""),
-    (config(), "s.a", b"", later(), ""),
-    (config(), "s.a", b"", PublishOptions(cancel_schedule="s.b"), ""),
-    (SCHEDULES, "s.a", b"", later("t.out"), ""),
-    (SCHEDULES, "s.a", b"", later(source="t.src"), ""),
-    (config(), "s.a", b"", PublishOptions(rollup="sub"), ""),
-    (config(allow_rollup_hdrs=True, deny_purge=True), "s.a", b"", PublishOptions(rollup="sub"), ""),
+    (config(), "t.a", b"", NOTHING_ASKED),
+    (config(no_ack=True), "s.a", b"", NOTHING_ASKED),
+    (config(sealed=True), "s.a", b"", NOTHING_ASKED),
+    (config(max_msg_size=3), "s.a", b"four", NOTHING_ASKED),
+    (config(), "s.a", b"", PublishOptions(incr=0)),
+    (config(), "s.a", b"", PublishOptions(expected_stream="T")),
+    (config(), "s.a", b"", PublishOptions(ttl="never")),
+    (config(allow_msg_counter=True), "s.a", b"", NOTHING_ASKED),
+    (config(), "s.a", b"", later()),
+    (config(), "s.a", b"", PublishOptions(cancel_schedule="s.b")),
+    (SCHEDULES, "s.a", b"", later("t.out")),
+    (SCHEDULES, "s.a", b"", later(source="t.src")),
+    (config(), "s.a", b"", PublishOptions(rollup="sub")),
+    (config(allow_rollup_hdrs=True, deny_purge=True), "s.a", b"", PublishOptions(rollup="sub")),
 ]
 
 
@@ -54,9 +58,9 @@ REFUSED = [
     ids=[f"{row.err_code} {row.text}" for row in PUBLISH_RULES],
 )
 def test_each_row_refuses_its_message_and_comes_first(rule, case) -> None:
-    stream, subject, payload, options, batch = case
+    stream, subject, payload, options = case
 
-    found = check_publish(stream, subject, payload, options, batch=batch)
+    found = check_publish(stream, subject, payload, options)
 
     assert found[0].rule is rule
     with pytest.raises(InvalidConfig, match=f"stream 'S' takes, seen {rule.setting}"):
@@ -64,25 +68,43 @@ def test_each_row_refuses_its_message_and_comes_first(rule, case) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stream", "options", "batch"),
+    ("stream", "options"),
     [
-        (config(), NOTHING_ASKED, ""),
-        (config(max_msg_size=-1), PublishOptions(msg_id="1", expected_stream="S"), ""),
-        (config(max_msg_size=1), NOTHING_ASKED, ""),
-        (config(allow_atomic=True), NOTHING_ASKED, "atomic"),
-        (config(allow_batched=True), NOTHING_ASKED, "fast"),
-        (config(allow_msg_counter=True), PublishOptions(incr=-1), ""),
-        (SCHEDULES, later(source="s.src", ttl=timedelta(seconds=5)), ""),
-        (SCHEDULES, PublishOptions(cancel_schedule="s.b"), ""),
-        (SCHEDULES, PublishOptions(rollup="all", ttl="never"), ""),
-        (StreamConfig(name="s.a"), NOTHING_ASKED, ""),
+        (config(), NOTHING_ASKED),
+        (config(max_msg_size=-1), PublishOptions(msg_id="1", expected_stream="S")),
+        (config(max_msg_size=1), NOTHING_ASKED),
+        (config(allow_msg_counter=True), PublishOptions(incr=-1)),
+        (SCHEDULES, later(source="s.src", ttl=timedelta(seconds=5))),
+        (SCHEDULES, PublishOptions(cancel_schedule="s.b")),
+        (SCHEDULES, PublishOptions(rollup="all", ttl="never")),
+        (StreamConfig(name="s.a"), NOTHING_ASKED),
     ],
 )
-def test_what_the_stream_takes_passes(stream, options, batch: str) -> None:
-    found = check_publish(stream, "s.a", b"" if options.incr is not None else b"x", options, batch=batch)
+def test_what_the_stream_takes_passes(stream, options) -> None:
+    found = check_publish(stream, "s.a", b"" if options.incr is not None else b"x", options)
 
     assert found == ()
     refuse(found, "S")
+
+
+BATCHES = [
+    (config(no_ack=True), False),
+    (config(sealed=True), False),
+    (config(allow_batched=True), False),
+    (config(allow_atomic=True), True),
+]
+
+
+@pytest.mark.parametrize(("rule", "case"), list(zip(BATCH_RULES, BATCHES, strict=True)))
+def test_each_row_about_batches_refuses_its_stream(rule, case) -> None:
+    stream, fast = case
+
+    assert check_batching(stream, fast=fast)[0].rule is rule
+
+
+def test_a_stream_that_has_switched_a_kind_of_batch_on_takes_it() -> None:
+    assert check_batching(config(allow_atomic=True)) == ()
+    assert check_batching(config(allow_batched=True), fast=True) == ()
 
 
 def test_the_time_to_live_of_a_schedule_needs_what_any_other_needs() -> None:
