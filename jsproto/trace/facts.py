@@ -72,8 +72,6 @@ class Created(NamedTuple):
     link: Link
     request: SeenRequest
     config: Json
-    #: A subscription is there for its deliver subject.
-    heard: bool
     #: For an ordered consumer: the incarnation before it on this link.
     earlier: SeenConsumer | None
 
@@ -132,8 +130,8 @@ class Subscribed(NamedTuple):
     interest: Interest
     #: A subscription of the same sid that is active.
     taken: Interest | None
-    #: A push consumer of this link that delivers there and was made before.
-    late_for: SeenConsumer | None
+    #: A push consumer that delivers there and was made before.
+    consumer: SeenConsumer | None
     #: The same subscription on the link before, ended by a maximum of messages.
     limited: Interest | None
 

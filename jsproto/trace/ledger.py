@@ -97,6 +97,8 @@ class SeenConsumer:
     at: float
     line: int
     deleted: bool = False
+    #: The link that made it without listening on its deliver subject.
+    unheard_by: Link | None = None
     #: The consumer sequence that comes next; 0 while none has come.
     expected: int = 0
 
@@ -123,6 +125,8 @@ class SeenRequest:
     body: Json | None
     at: float
     line: int
+    #: Not so where a push consumer is asked for whose deliver subject has no subscription on this link.
+    heard: bool = True
 
 
 @define(eq=False)

@@ -98,6 +98,9 @@ _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 class Observer:
     """Reads records in order and tells facts.
 
+    Args:
+        tell: called with each fact at once, while the books still show what was known when it happened.
+
     Attributes:
         line: the number of the record that is being read: facts belong to it.
         links: every link, oldest first; what is kept of those that are down is little.
@@ -110,13 +113,13 @@ class Observer:
     __slots__ = (
         "_conns",
         "_deliveries",
-        "_facts",
         "_ids",
         "_now",
         "_payloads",
         "_places",
         "_readers",
         "_spots",
+        "_tell",
         "_watched",
         "_watches",
         "commands",
@@ -127,15 +130,15 @@ class Observer:
         "unreadable",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[Fact], None]) -> None:
         self.line = 0
+        self._tell = tell
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
         self.commands = 0
         self.frames = 0
         self.unreadable: list[tuple[str, str, int]] = []
         self._now = 0.0
-        self._facts: list[Fact] = []
         self._conns: dict[str, Link] = {}
         self._readers: dict[str, tuple[Parser, CommandReader]] = {}
         self._deliveries: dict[str, SeenDelivery] = {}
@@ -147,10 +150,8 @@ class Observer:
         self._watches: list[tuple[float, int, Callable[[float], None]]] = []
         self._watched = 0
 
-    def feed(self, line: int, record: Record) -> list[Fact]:
-        """The facts of one record, the record's line being ``line``. Never raises."""
-        facts: list[Fact] = []
-        self._facts = facts
+    def feed(self, line: int, record: Record) -> None:
+        """One record, which stands in this line; its facts are told on the way. Never raises."""
         self._pass(record.at)
         self.line = line
         self._now = max(self._now, record.at)
@@ -173,7 +174,6 @@ class Observer:
                 self._opened(record.conn)
             elif record.name in _ENDS:
                 self._down(record.conn)
-        return facts
 
     # ------------------------------------------------------------------------------------------ time
 
@@ -242,12 +242,12 @@ class Observer:
         elif isinstance(frame, Err) and frame.text.casefold().startswith("stale") and link.pings:
             line, at = link.pings.popleft()
             link.pings.clear()
-            self._facts.append(PingUnanswered(link, line, self._now - at))
+            self._tell(PingUnanswered(link, line, self._now - at))
 
     def _ping_due(self, link: Link, line: int, at: float, now: float) -> None:
         if link.up and (line, at) in link.pings:
             link.pings.remove((line, at))
-            self._facts.append(PingUnanswered(link, line, now - at))
+            self._tell(PingUnanswered(link, line, now - at))
 
     def _message(self, link: Link, frame: Delivery) -> None:
         sid, subject, reply, block, payload = frame
@@ -275,9 +275,9 @@ class Observer:
         if stalled:
             mark = self._mark(link, stalled)
             mark.missed += 1
-            self._facts.append(FlowMissed(link, mark))
+            self._tell(FlowMissed(link, mark))
         if status[0] == 408 and status[1].startswith("No Flow Response"):
-            self._facts.append(SnapshotStalled(link))
+            self._tell(SnapshotStalled(link))
         if interest is not None and not reply:
             self._status(link, interest, subject, status, block)
 
@@ -334,7 +334,7 @@ class Observer:
 
         def look(_: float) -> None:
             if link.up and interest.active and not consumer.deleted and link.creates == creates:
-                self._facts.append(GapKept(link, consumer, expected, seen))
+                self._tell(GapKept(link, consumer, expected, seen))
 
         self._watch(self._now + GAP_PATIENCE, look)
 
@@ -357,7 +357,7 @@ class Observer:
                 each.end = row.end
                 each.status = f"{status[0]} {status[1]}".rstrip()
         refusals = self._refused(link, pull, row)
-        self._facts.append(PullOver(link, pull, row, refusals))
+        self._tell(PullOver(link, pull, row, refusals))
         if row.verdict is Verdict.RESET and interest.loop:
             self._expect_pull(link, interest, pull, "status")
 
@@ -394,7 +394,7 @@ class Observer:
         def look(_: float) -> None:
             asked = any(pull.line > lost.line for pull in interest.pulls)
             if link.up and interest.active and not asked:
-                self._facts.append(NoPull(link, lost, because))
+                self._tell(NoPull(link, lost, because))
 
         self._watch(self._now + PULL_PATIENCE, look)
 
@@ -414,14 +414,14 @@ class Observer:
                 pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls
             )
             if link.up and not asked:
-                self._facts.append(NoPull(link, lost, "reconnect"))
+                self._tell(NoPull(link, lost, "reconnect"))
 
         self._watch(self._now + PULL_PATIENCE, look)
 
     def _expect_interest(self, link: Link, lost: Interest) -> None:
         def look(_: float) -> None:
             if link.up and lost.sid not in link.sids and not link.interest_in(lost.subject):
-                self._facts.append(NotHeard(link, lost))
+                self._tell(NotHeard(link, lost))
 
         self._watch(self._now + SUBSCRIBE_PATIENCE, look)
 
@@ -437,14 +437,14 @@ class Observer:
             if self._now - since < patience:
                 self._watch(since + patience, look)
             else:
-                self._facts.append(Silence(link, pull, now - since))
+                self._tell(Silence(link, pull, now - since))
 
         self._watch(self._now + patience, look)
 
     # ------------------------------------------------------------------------------------------ the client
 
     def _said(self, link: Link, command: ClientCommand) -> None:
-        self._facts.append(Said(link, command))
+        self._tell(Said(link, command))
         if isinstance(command, PubLine):
             self._publish(link, command)
         elif command is Word.PONG:
@@ -471,18 +471,14 @@ class Observer:
         interest = Interest(
             sid=command.sid, subject=command.subject, queue=command.queue, line=self.line, sign=self._now
         )
-        late = next(
-            (
-                each
-                for each in self.consumers.values()
-                if each.config.get("deliver_subject") == command.subject
-                and self._places.get(each.key) == link.conn
-            ),
-            None,
-        )
+        made = [
+            each
+            for each in self.consumers.values()
+            if each.config.get("deliver_subject") == command.subject and not each.deleted
+        ]
         old = None if link.before is None else link.before.interests.get(command.sid)
         limited = old if old is not None and old.limit and old.subject == command.subject else None
-        self._facts.append(Subscribed(link, interest, taken, late, limited))
+        self._tell(Subscribed(link, interest, taken, made[-1] if made else None, limited))
         link.sids.add(command.sid)
         if taken is None:
             link.interests[command.sid] = interest
@@ -523,14 +519,14 @@ class Observer:
                 lost = earlier.times == 2 and not earlier.answered and not earlier.link.up
                 unknown = earlier if lost else None
             _bound(self._payloads)
-        self._facts.append(Published(link, command, clash, unknown))
+        self._tell(Published(link, command, clash, unknown))
         if command.reply:
             link.publishes[command.reply] = sent
             _bound(link.publishes)
 
     def _flow(self, link: Link, command: PubLine) -> None:
         mark = link.marks.get(command.subject)
-        self._facts.append(FlowAnswered(link, command, mark))
+        self._tell(FlowAnswered(link, command, mark))
         if mark is not None:
             mark.answers += 1
             mark.missed = 0
@@ -547,7 +543,7 @@ class Observer:
             if delivery is None:
                 spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
                 alike = self._spots.get(spot)
-        self._facts.append(Acked(link, command, delivery, alike, consumer))
+        self._tell(Acked(link, command, delivery, alike, consumer))
         body = command.payload
         if delivery is not None and (not body or body.startswith(_SETTLING)):
             delivery.settled = body
@@ -568,7 +564,7 @@ class Observer:
             owed_bytes = sum(each.owed_bytes(self._now) for each in interest.pulls)
             pins = [each for each in interest.pulls if each.end is End.PIN_LOST]
             pin = pins[-1].pin if pins else ""
-        self._facts.append(
+        self._tell(
             Pulled(
                 link,
                 pull,
@@ -618,7 +614,7 @@ class Observer:
             line=self.line,
         )
         waiting = link.requests.get(command.reply) if command.reply else None
-        self._facts.append(Asked(link, request, waiting))
+        self._tell(Asked(link, request, waiting))
         if verb in {"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"} and body is not None:
             self._create(link, request, body)
         if verb == "CONSUMER.DELETE" and len(names) == 2:
@@ -644,7 +640,8 @@ class Observer:
             ),
             None,
         )
-        self._facts.append(Created(link, request, config, heard, earlier))
+        request.heard = heard
+        self._tell(Created(link, request, config, earlier))
 
     def _answer(self, link: Link, request: SeenRequest, payload: bytes) -> None:
         body = json_object(payload)
@@ -653,7 +650,7 @@ class Observer:
         error = member(body, "error")
         if error:
             code = error.get("err_code")
-            self._facts.append(
+            self._tell(
                 Refused(
                     link, request, code if isinstance(code, int) else 0, str(error.get("description", ""))
                 )
@@ -668,7 +665,12 @@ class Observer:
                     known.config = cast("Json", config)
                     return
                 self.consumers[key] = SeenConsumer(
-                    key=key, config=cast("Json", config), at=self._now, line=self.line, expected=1
+                    key=key,
+                    config=cast("Json", config),
+                    at=self._now,
+                    line=self.line,
+                    expected=1,
+                    unheard_by=None if request.heard else link,
                 )
                 if request.verb in {"CONSUMER.INFO", "CONSUMER.RESET"}:
                     self.consumers[key].expected = 0

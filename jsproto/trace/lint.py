@@ -1,0 +1,119 @@
+"""The judge of any client: facts of the Observer go in, findings come out, each with its rule, its clause and its line.
+
+Theory. Rules are a table (`jsproto.trace.rules`); each looks at one kind of fact and holds nothing. So the judge is a loop. What a rule
+finds again and again is told as often as it happens, up to a bound for each rule and link, behind which it is only counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, final
+
+from attrs import frozen
+
+from jsproto.trace.facts import Fact
+from jsproto.trace.observer import Observer
+from jsproto.trace.recording import Record
+from jsproto.trace.rules import ack, api, link, publish, pull, push
+from jsproto.trace.rules.table import Rule, Severity
+
+#: Every rule there is, by area.
+RULES: Final[tuple[Rule[Any], ...]] = (
+    *link.RULES, *pull.RULES, *ack.RULES, *push.RULES, *publish.RULES, *api.RULES,
+)  # fmt: skip
+#: Findings of one rule on one link that are told in words.
+MOST_TOLD: Final = 20
+
+
+@final
+@frozen(kw_only=True)
+class Finding:
+    """One fault of a client.
+
+    Attributes:
+        line: the line of the record in which it showed.
+        at: seconds since the start of the trace.
+        conn: the connection.
+    """
+
+    rule: str
+    severity: Severity
+    clause: str
+    line: int
+    at: float
+    conn: str
+    words: str
+    right: str
+
+
+def _by_fact() -> Mapping[type, tuple[Rule[Any], ...]]:
+    found: dict[type, tuple[Rule[Any], ...]] = {}
+    for rule in RULES:
+        found[rule.fact] = (*found.get(rule.fact, ()), rule)
+    return found
+
+
+_BY_FACT: Final = _by_fact()
+
+
+@final
+class Lint:
+    """Judges one trace, record by record.
+
+    Attributes:
+        observer: the books.
+        counted: how often each rule was broken, also where it was no longer told.
+    """
+
+    __slots__ = ("_found", "_record", "_told", "counted", "observer")
+
+    def __init__(self) -> None:
+        self.observer = Observer(self._judge)
+        self.counted: Counter[str] = Counter()
+        self._told: Counter[tuple[str, int]] = Counter()
+        self._found: list[Finding] = []
+        self._record: tuple[int, float] = (0, 0.0)
+
+    def feed(self, line: int, record: Record) -> list[Finding]:
+        """The findings that come with one record."""
+        self._record = (line, record.at)
+        self.observer.feed(line, record)
+        if not self._found:
+            return []
+        found, self._found = self._found, []
+        return found
+
+    def _judge(self, fact: Fact) -> None:
+        for rule in _BY_FACT.get(type(fact), ()):
+            judge: Callable[[object], str | None] = rule.judge
+            words = judge(fact)
+            if words is not None:
+                self._tell(rule, fact, words)
+
+    def _tell(self, rule: Rule[Any], fact: Fact, words: str) -> None:
+        self.counted[rule.name] += 1
+        place = (rule.name, fact.link.number)
+        self._told[place] += 1
+        if self._told[place] > MOST_TOLD:
+            return
+        line, at = self._record
+        self._found.append(
+            Finding(
+                rule=rule.name,
+                severity=rule.severity,
+                clause=rule.clause,
+                line=line,
+                at=at,
+                conn=fact.link.conn,
+                words=words,
+                right=rule.right,
+            )
+        )
+
+
+def lint(records: Iterable[tuple[int, Record]]) -> Iterator[Finding]:
+    """The findings of a whole trace, as they come."""
+    judge = Lint()
+    for line, record in records:
+        yield from judge.feed(line, record)

@@ -1,0 +1,168 @@
+"""Rules of the core protocol: handshake, grammar, subscriptions, keeping alive."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jsproto.errors import InvalidSubject
+from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
+from jsproto.trace.facts import NotHeard, PingUnanswered, Said, Subscribed
+from jsproto.trace.rules.table import ERROR, WARNING, Rule
+from jsproto.wire.subjects import publish_subject, subscription_subject
+
+
+def _before_info(fact: Said) -> str | None:
+    return (
+        "CONNECT went out before the server's INFO"
+        if isinstance(fact.command, ConnectLine) and fact.link.info is None
+        else None
+    )
+
+
+def _before_connect(fact: Said) -> str | None:
+    speaks = isinstance(fact.command, PubLine | SubLine | UnsubLine)
+    return (
+        "a command went out before CONNECT"
+        if speaks and fact.link.connect is None and fact.link.info is not None
+        else None
+    )
+
+
+def _twice(fact: Said) -> str | None:
+    return (
+        "a second CONNECT on one link"
+        if isinstance(fact.command, ConnectLine) and fact.link.connect is not None
+        else None
+    )
+
+
+def _broken(fact: Said) -> str | None:
+    if not isinstance(fact.command, Broken):
+        return None
+    return f"the server cannot read it and hangs up: {fact.command.text or 'wrong words or sizes'}"
+
+
+def _no_headers(fact: Said) -> str | None:
+    command = fact.command
+    if (
+        not isinstance(command, PubLine)
+        or not command.subject.startswith("$JS.")
+        or fact.link.connect is None
+    ):
+        return None
+    return (
+        "JetStream is used on a link without headers, so no status can be told"
+        if fact.link.option("headers") is not True
+        else None
+    )
+
+
+def _hpub(fact: Said) -> str | None:
+    command = fact.command
+    if not isinstance(command, PubLine) or command.block is None or fact.link.connect is None:
+        return None
+    return (
+        "HPUB on a link whose CONNECT has no headers: the server hangs up"
+        if fact.link.option("headers") is not True
+        else None
+    )
+
+
+def _too_large(fact: Said) -> str | None:
+    command, info = fact.command, fact.link.info
+    if not isinstance(command, PubLine) or info is None:
+        return None
+    size = len(command.payload) + len(command.block or b"")
+    return f"{size} bytes, and the server takes {info.max_payload}" if size > info.max_payload else None
+
+
+def _subject(fact: Said) -> str | None:
+    command = fact.command
+    try:
+        if isinstance(command, PubLine) and command.subject.startswith("$JS."):
+            return (
+                None  # a filter with wildcards stands at the end of CREATE subjects, and the server takes it
+            )
+        if isinstance(command, PubLine):
+            publish_subject(command.subject)
+        elif isinstance(command, SubLine):
+            subscription_subject(command.subject)
+    except InvalidSubject as error:
+        return str(error)
+    return None
+
+
+def _reserved_reply(fact: Said) -> str | None:
+    command = fact.command
+    if isinstance(command, PubLine) and command.reply.startswith(("$JS.ACK.", "_R_.", "_GR_.")):
+        return f"the reply subject {command.reply} is the server's own, the message is dropped"
+    return None
+
+
+def _duplicate_sid(fact: Subscribed) -> str | None:
+    if fact.taken is None:
+        return None
+    return f"sid {fact.taken.sid} is in use since line {fact.taken.line}: the server ignores the second SUB"
+
+
+def _stale_unsub(fact: Said) -> str | None:
+    command = fact.command
+    if isinstance(command, UnsubLine) and command.sid not in fact.link.sids:
+        return f"UNSUB of sid {command.sid}, which was never given out on this link"
+    return None
+
+
+def _limit(fact: Subscribed) -> str | None:
+    # The UNSUB that follows decides; here only what the old one had used up can be told.
+    old = fact.limited
+    if old is None or old.got < old.limit:
+        return None
+    return f"sid {old.sid} had all its {old.limit} messages on the link before, and is made again"
+
+
+def _not_heard(fact: NotHeard) -> str | None:
+    return f"the subscription to {fact.interest.subject} of the link before was not made again"
+
+
+def _ping(fact: PingUnanswered) -> str | None:
+    return f"the server's PING in line {fact.line} has no PONG after {fact.after:.1f} s"
+
+
+def _unasked_pong(fact: Said) -> str | None:
+    return "a PONG for which there was no PING" if fact.command is Word.PONG and not fact.link.pings else None
+
+
+# fmt: off
+RULES: Final = (
+    Rule(name="connect-before-info", fact=Said, severity=ERROR, judge=_before_info,
+        clause="core protocol: INFO comes first", right="Wait for INFO: it says whether TLS and which nonce are asked for."),
+    Rule(name="command-before-connect", fact=Said, severity=ERROR, judge=_before_connect,
+        clause="core protocol: CONNECT is the first word", right="Send CONNECT before anything else; with authentication the server hangs up otherwise."),
+    Rule(name="connect-twice", fact=Said, severity=ERROR, judge=_twice,
+        clause="server 2.9 to 2.15: subscriptions made before a second CONNECT are dead", right="Send CONNECT once for each link."),
+    Rule(name="command-broken", fact=Said, severity=ERROR, judge=_broken,
+        clause="core protocol: grammar", right="Announce the very sizes that follow, and end each payload with CR LF."),
+    Rule(name="headers-off", fact=Said, severity=ERROR, judge=_no_headers,
+        clause="ADR-4; server: statuses reach a link without headers as empty messages", right="CONNECT with headers: true."),
+    Rule(name="hpub-without-headers", fact=Said, severity=ERROR, judge=_hpub,
+        clause="ADR-4", right="CONNECT with headers: true before HPUB."),
+    Rule(name="payload-too-large", fact=Said, severity=ERROR, judge=_too_large,
+        clause="core protocol: max_payload of the newest INFO, header block included (B185)", right="Refuse it before it is sent."),
+    Rule(name="subject-invalid", fact=Said, severity=ERROR, judge=_subject,
+        clause="ADR-6", right="Refuse it: the server drops such a message without a word, or takes a wildcard literally."),
+    Rule(name="reply-reserved", fact=Said, severity=ERROR, judge=_reserved_reply,
+        clause="server: 'Permissions Violation for Publish with Reply'", right="Take replies below an inbox of your own."),
+    Rule(name="sid-duplicate", fact=Subscribed, severity=ERROR, judge=_duplicate_sid,
+        clause="core protocol: a SUB with a sid in use is ignored", right="Never give out a sid twice on a link (B151)."),
+    Rule(name="unsub-stale", fact=Said, severity=WARNING, judge=_stale_unsub,
+        clause="B151", right="While the link is down an UNSUB changes only the client's own table."),
+    Rule(name="limit-used-up", fact=Subscribed, severity=ERROR, judge=_limit,
+        clause="B148", right="After a reconnect ask for what is left of the maximum, and for nothing if that is nothing."),
+    Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard,
+        clause="core protocol: interest dies with its link", right="Send SUB for every subscription once the new link stands."),
+    Rule(name="ping-unanswered", fact=PingUnanswered, severity=ERROR, judge=_ping,
+        clause="core protocol: two unanswered PINGs are a stale connection", right="Answer every PING at once, however slow the application is (B035)."),
+    Rule(name="pong-unasked", fact=Said, severity=WARNING, judge=_unasked_pong,
+        clause="core protocol: PONG answers PING", right="Send one PONG for each PING."),
+)
+# fmt: on

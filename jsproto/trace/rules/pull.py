@@ -1,0 +1,194 @@
+"""Rules of pull consumers: what a request may say, how much may be asked for, and when to ask again (ADR-13, ADR-37)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jsproto.jetstream.api.values import INT64_MAX
+from jsproto.trace.client import json_object, number
+from jsproto.trace.facts import NoPull, Pulled, PullOver, Silence
+from jsproto.trace.rules.table import ERROR, WARNING, Rule
+
+#: Requests that wait so long want heartbeats: without them a lost one is noticed only at its end.
+LONG: Final = 30.0
+#: Refusals within three seconds that make a storm (B005 allows five).
+STORM: Final = 10
+
+
+def _no_reply(fact: Pulled) -> str | None:
+    return None if fact.pull.token else "a pull without a reply subject is ignored"
+
+
+def _no_interest(fact: Pulled) -> str | None:
+    if fact.pull.token and not fact.interests:
+        return f"nobody listens on {fact.pull.token}, so the pull is dropped without a status"
+    return None
+
+
+def _heard_twice(fact: Pulled) -> str | None:
+    single = [each for each in fact.interests if not each.queue]
+    if len(single) < 2:
+        return None
+    return f"sids {single[0].sid} and {single[1].sid} both match {fact.pull.token}: every message comes twice"
+
+
+def _body(fact: Pulled) -> str | None:
+    text = fact.pull.body.strip()
+    if not text or fact.pull.members is not None or text.isdigit():
+        return None
+    return f"{fact.pull.body[:40]!r} is no request: the server takes it for one message, or answers 400"
+
+
+def _batch(fact: Pulled) -> str | None:
+    members = fact.pull.members
+    if members is None or "batch" not in members or number(json_object(fact.pull.body) or {}, "batch") > 0:
+        return None
+    return "a batch below 1 counts as 1"
+
+
+def _bytes_without_batch(fact: Pulled) -> str | None:
+    if fact.pull.max_bytes and fact.pull.members is not None and "batch" not in fact.pull.members:
+        return f"{fact.pull.max_bytes} bytes are asked for and no batch: one message will come"
+    return None
+
+
+def _durations(fact: Pulled) -> str | None:
+    body = json_object(fact.pull.body) or {}
+    for name in ("expires", "idle_heartbeat"):
+        value = body.get(name, 0)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= INT64_MAX:
+            return f"{name} is {value!r:.40}, and must be a whole number of nanoseconds"
+    return None
+
+
+def _beats(fact: Pulled) -> str | None:
+    pull = fact.pull
+    if pull.heartbeat and 2 * pull.heartbeat > pull.expires:
+        return f"heartbeats of {pull.heartbeat:g} s need an expiry of twice that, seen {pull.expires:g} s: the server answers 400"
+    return None
+
+
+def _no_beats(fact: Pulled) -> str | None:
+    if fact.pull.expires >= LONG and not fact.pull.heartbeat:
+        return f"the pull waits {fact.pull.expires:g} s without heartbeats, so its loss is noticed only then"
+    return None
+
+
+def _over(fact: Pulled) -> str | None:
+    pull = fact.pull
+    if not fact.interests or pull.no_wait or not fact.owed:
+        return None
+    most, most_bytes = fact.interests[0].most, fact.interests[0].most_bytes
+    if pull.max_bytes and most_bytes:
+        if fact.owed_bytes + pull.max_bytes <= max(most_bytes, pull.max_bytes):
+            return None
+        return f"{fact.owed_bytes} bytes are owed, {pull.max_bytes} more make more than the {most_bytes} that were first asked for"
+    if fact.owed + pull.batch <= max(most, pull.batch) or pull.max_bytes or most_bytes:
+        return None
+    return f"{fact.owed} messages are owed, {pull.batch} more make more than the {most} that were first asked for"
+
+
+def _group(fact: Pulled) -> str | None:
+    groups = fact.consumer.config.get("priority_groups") if fact.consumer is not None else None
+    if isinstance(groups, list) and groups and fact.pull.members and not fact.pull.group:
+        return "the consumer has priority groups, and the pull names none: the server answers 400"
+    return None
+
+
+def _push(fact: Pulled) -> str | None:
+    if fact.consumer is not None and fact.consumer.config.get("deliver_subject"):
+        return f"{fact.consumer.key[1]} is a push consumer"
+    return None
+
+
+def _limits(fact: Pulled) -> str | None:
+    if fact.consumer is None:
+        return None
+    config, pull = fact.consumer.config, fact.pull
+    asked = {"max_batch": pull.batch, "max_bytes": pull.max_bytes, "max_expires": round(pull.expires * 1e9)}
+    for name, value in asked.items():
+        limit = number(config, name)
+        if 0 < limit < value:
+            return f"{value} is above the consumer's {name} of {limit}"
+    return None
+
+
+def _pin(fact: Pulled) -> str | None:
+    if fact.pull.pin and fact.pull.pin == fact.refused_pin:
+        return f"the pin id {fact.pull.pin[:40]} was refused, and is named again"
+    return None
+
+
+def _old_inbox(fact: Pulled) -> str | None:
+    old = fact.survivor
+    if old is None:
+        return None
+    return f"the pull in line {old.line} of the lost link is still alive in this inbox and owes {old.batch - old.got} messages"
+
+
+def _storm(fact: PullOver) -> str | None:
+    if fact.refusals != STORM:
+        return None
+    return f"{STORM} pulls within 3 s came to nothing ({fact.pull.status}), and each was sent again at once"
+
+
+def _silence(fact: Silence) -> str | None:
+    return f"nothing came for {fact.after:.1f} s, with heartbeats of {fact.pull.heartbeat:g} s, and the pull in line {fact.pull.line} is still waited for"
+
+
+def _stall(fact: NoPull) -> str | None:
+    if fact.because != "status":
+        return None
+    return f"the pull in line {fact.pull.line} ended with {fact.pull.status}, and nothing was asked for again"
+
+
+def _no_repull(fact: NoPull) -> str | None:
+    if fact.because != "reconnect":
+        return None
+    return (
+        f"the pull in line {fact.pull.line} was lost with its link, and nothing was asked for on the new one"
+    )
+
+
+# fmt: off
+RULES: Final = (
+    Rule(name="pull-without-reply", fact=Pulled, severity=ERROR, judge=_no_reply,
+        clause="ADR-13", right="Give every pull a reply subject."),
+    Rule(name="pull-without-interest", fact=Pulled, severity=ERROR, judge=_no_interest,
+        clause="ADR-13; server: a pull whose inbox lost interest is dropped", right="SUB the inbox before the pull, and keep it until the pull has ended."),
+    Rule(name="pull-heard-twice", fact=Pulled, severity=ERROR, judge=_heard_twice,
+        clause="server 2.15: each matching subscription gets a copy", right="Keep the inboxes of requests and of pulls apart."),
+    Rule(name="pull-body-unknown", fact=Pulled, severity=ERROR, judge=_body,
+        clause="ADR-13; server: consumer.go nextReqFromMsg", right="Send nothing, a number, or a JSON object."),
+    Rule(name="pull-batch-below-one", fact=Pulled, severity=ERROR, judge=_batch,
+        clause="ADR-13", right="Ask for at least one message."),
+    Rule(name="pull-bytes-without-batch", fact=Pulled, severity=ERROR, judge=_bytes_without_batch,
+        clause="ADR-37: byte bounded pulls ask for a large batch", right="Send a batch beside max_bytes."),
+    Rule(name="pull-duration-invalid", fact=Pulled, severity=ERROR, judge=_durations,
+        clause="ADR-13: durations are nanoseconds (B062, B110)", right="Send whole numbers of nanoseconds that an int64 holds, none below 0."),
+    Rule(name="pull-heartbeat-too-long", fact=Pulled, severity=ERROR, judge=_beats,
+        clause="ADR-37; server: 400 heartbeat value too large (B059)", right="Ask for heartbeats of at most half the expiry."),
+    Rule(name="pull-without-heartbeat", fact=Pulled, severity=WARNING, judge=_no_beats,
+        clause="ADR-37: idle_heartbeat of pulls over 30 s", right="Ask for heartbeats, and act when two are missed."),
+    Rule(name="pull-over-asks", fact=Pulled, severity=WARNING, judge=_over,
+        clause="ADR-37: what is asked and what is buffered never exceed max_messages or max_bytes", right="Ask only for what was taken; end or outlast a pull before the next."),
+    Rule(name="pull-without-group", fact=Pulled, severity=ERROR, judge=_group,
+        clause="ADR-42", right="Name the group in every pull."),
+    Rule(name="pull-of-push-consumer", fact=Pulled, severity=ERROR, judge=_push,
+        clause="ADR-13; server: 409 Consumer is push based", right="Look at deliver_subject first."),
+    Rule(name="pull-above-limit", fact=Pulled, severity=ERROR, judge=_limits,
+        clause="ADR-13; server: 409 Exceeded MaxRequest...", right="Keep to the limits of the consumer's configuration."),
+    Rule(name="pin-stale", fact=Pulled, severity=ERROR, judge=_pin,
+        clause="ADR-42; server: 423", right="Forget the pin id when it is refused."),
+    Rule(name="inbox-reused", fact=Pulled, severity=WARNING, judge=_old_inbox,
+        clause="server 2.15.1: a pull outlives its link", right="Take a new inbox after every reconnect."),
+    Rule(name="pull-storm", fact=PullOver, severity=ERROR, judge=_storm,
+        clause="ADR-37; B005, B023, B025", right="Wait longer after each refusal; end where asking again cannot help."),
+    Rule(name="heartbeats-ignored", fact=Silence, severity=ERROR, judge=_silence,
+        clause="ADR-37: two missed heartbeats", right="Ask again, or end, when two heartbeats are missed."),
+    Rule(name="pull-stalled", fact=NoPull, severity=ERROR, judge=_stall,
+        clause="ADR-37; B004: 409 Leadership Change and Server Shutdown end every pull", right="Ask again after a short pause."),
+    Rule(name="no-pull-after-reconnect", fact=NoPull, severity=ERROR, judge=_no_repull,
+        clause="ADR-37; B007, B008", right="Ask anew once the new link stands."),
+)
+# fmt: on

@@ -1,0 +1,49 @@
+"""What a rule of the lint is: a name, a clause, how bad it is, what fact it looks at, and one small function.
+
+Theory. A function gets one fact and answers in words what is wrong with it, or ``None``. It holds nothing: all that it may know is in the
+fact. A rule speaks only if nothing else can explain what was seen, so what is not known is never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Generic, TypeVar, final
+
+from attrs import frozen
+
+F = TypeVar("F")
+
+
+class Severity(Enum):
+    """How bad it is."""
+
+    #: The protocol forbids it, or it cannot work.
+    ERROR = "error"
+    #: It works, and will one day lose, repeat or delay something.
+    WARNING = "warning"
+
+
+@final
+@frozen(kw_only=True)
+class Rule(Generic[F]):
+    """One rule.
+
+    Attributes:
+        name: what findings are called: area and fault, in small letters.
+        fact: the class of facts that it looks at.
+        clause: where it is said: an ADR, or how the server was seen to behave.
+        right: what a client does instead, in one sentence.
+        judge: the words for a fact that breaks it.
+    """
+
+    name: str
+    fact: type[F]
+    severity: Severity
+    clause: str
+    right: str
+    judge: Callable[[F], str | None]
+
+
+ERROR = Severity.ERROR
+WARNING = Severity.WARNING
