@@ -116,7 +116,7 @@ def test_options_that_can_not_work_are_refused(options):
 
 
 def test_names_that_can_not_be_are_refused():
-    with pytest.raises(InvalidSubject):
+    with pytest.raises(InvalidSubject, match=r"'a\.b'"):
         OrderedOptions(name_prefix="a.b")
     with pytest.raises(InvalidSubject):
         OrderedConsumer(ApiSubjects(), "a.b", Messages())
@@ -146,6 +146,13 @@ def test_who_says_nothing_pulls_with_heartbeats_of_5_seconds_and_reads_on_for_ev
     assert (options.pulls.heartbeat, options.pulls.expires) == (5.0, 30.0)
     assert (options.first_attempts, options.create_timeout) == (10, 5.0)
     assert Rig().creates[0].name == "P-1-1"
+
+
+def test_all_incarnations_acknowledge_nothing_deliver_once_and_live_in_the_memory_of_one_server():
+    shared = OrderedOptions().shared
+
+    assert (shared.ack_policy, shared.ack_wait, shared.max_deliver) == ("none", timedelta(hours=22), 1)
+    assert (shared.mem_storage, shared.num_replicas) == (True, 1)
 
 
 def test_an_incarnation_that_nobody_reads_is_kept_for_five_minutes_unless_it_is_said():

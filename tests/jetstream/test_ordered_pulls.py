@@ -345,6 +345,15 @@ def test_a_message_that_all_of_the_bytes_do_not_hold_is_said_and_asked_for_later
 # ------------------------------------------------------------------ silence
 
 
+def test_a_pull_that_is_filled_promises_no_heartbeats():
+    asker = Asker(max_messages=2).ask()
+    asker.received(1)
+    assert asker.pulls.liveness.deadline == 10.0
+    asker.received(1)
+
+    assert (asker.tokens, asker.pulls.liveness.deadline) == ([], None)
+
+
 def test_heartbeats_are_watched_from_each_request_on_unless_the_server_keeps_the_pace():
     asker, paced = Asker(), Asker(paced=True)
     assert asker.pulls.liveness.deadline is None

@@ -48,6 +48,14 @@ def test_a_guard_that_starts_at_one_sees_a_missing_first_delivery():
     assert guard.run(3, 3, 1) is None
 
 
+def test_where_nothing_is_known_a_heartbeat_says_what_comes_next():
+    guard = SequenceGuard()
+
+    assert guard.heartbeat(7) is None
+    assert guard.expected == 8
+    assert guard.run(8, 8, 1) is None
+
+
 def test_a_hole_inside_a_run_is_seen():
     guard = SequenceGuard(1)
     gap = guard.run(1, 5, 4)
