@@ -101,6 +101,9 @@ def test_each_snippet_runs_and_prints_what_the_page_says(page, start_server, pre
 def test_the_pages_that_teach_have_snippets():
     assert {
         "README.md",
+        "cancellation.md",
+        "choose-an-adapter.md",
+        "coming-from-nats-py.md",
         "connect.md",
         "first-steps.md",
         "machines.md",
@@ -108,4 +111,5 @@ def test_the_pages_that_teach_have_snippets():
         "pull-consumers.md",
         "push-subscriptions.md",
         "streams-and-consumers.md",
+        "write-your-own-adapter.md",
     } <= {page.name for page in WITH_SNIPPETS}
