@@ -6,8 +6,8 @@ answered as a duplicate of the first. So `publish_once` sends again whatever was
 an answer comes or its time is up, which must be within that window.
 
 What the stream refuses is refused, with one exception. After an attempt whose outcome is unknown, a failed expectation proves nothing:
-it may be the first attempt that has moved the sequence (a single server looks at expectations before it looks at ids). Then the
-outcome stays unknown, and is said to be.
+it may be the first attempt that has moved the sequence (single servers of 2.14 and later look at expectations before they look at
+ids). Then the outcome stays unknown, and is said to be.
 
 `relayed` is the whole road of "exactly once": the message that came gives the id of the one that goes, by its stream, sequence and
 time, so that whoever gets it again after a crash sends the same id; and it is acknowledged, with an answer, only when its

@@ -1,0 +1,481 @@
+"""Every way to publish, on servers of every version: what is stored, what is refused with which number, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
+
+import pytest
+
+from jsproto import (
+    BatchAbandoned,
+    BatchUnsupported,
+    ConversationClosed,
+    Counter,
+    Disconnected,
+    ExpectationFailed,
+    InvalidBatch,
+    InvalidConfig,
+    InvalidMessage,
+    JetStreamError,
+    MessageNotFound,
+    MessagesLost,
+    NoResponders,
+    Patience,
+    PublishOptions,
+    RequestTimeout,
+    Schedule,
+    WrongLastMessageId,
+    WrongLastSequence,
+    WrongStream,
+    check_level,
+    check_publish,
+    compose,
+)
+from jsproto.jetstream.api.publish_checks import check_batching
+from tests.live.conftest import turn
+
+pytestmark = pytest.mark.live
+
+SOON = Patience(within=8.0, attempt=0.5, wait=0.1)
+
+
+@pytest.fixture
+def js(nc):
+    return nc.jetstream(timeout=2.0)
+
+
+@pytest.fixture
+def make(js, request):
+    """``make(setting=...)``: a stream on ``p.>`` that is gone with the test."""
+    made = []
+
+    def stream(**settings: object):
+        made.append(js.create_stream(name="PUB", subjects=["p.>"], **{"storage": "memory", **settings}))
+        return made[-1]
+
+    yield stream
+    for each in made:
+        each.delete()
+
+
+def stored(stream) -> list[tuple[str, bytes]]:
+    with stream.read() as messages:
+        return [(each.subject, each.payload) for each in messages]
+
+
+# ------------------------------------------------------------------------------------------------ one message
+
+
+def test_expectations_hold_or_are_typed_refusals(js, make, since):
+    stream = make()
+    assert js.publish("p.a", b"1", msg_id="1", expected_stream="PUB", expected_last_sequence=0).seq == 1
+    assert js.publish("p.a", b"1", msg_id="1").duplicate
+    assert js.publish("p.a", b"2", expected_last_msg_id="1", msg_id="2").seq == 2
+    assert js.publish("p.b", b"3", expected_last_subject_sequence=0).seq == 3
+
+    with pytest.raises(WrongLastSequence) as caught:
+        js.publish("p.a", expected_last_sequence=1)
+    assert caught.value.sequence == 3
+    with pytest.raises(WrongLastSequence) as caught:
+        js.publish("p.a", expected_last_subject_sequence=1)
+    assert caught.value.sequence == 2
+    with pytest.raises(WrongLastMessageId) as missed:
+        js.publish("p.a", expected_last_msg_id="1")
+    assert missed.value.message_id in {"", "2"}
+    with pytest.raises(WrongStream):
+        js.publish("p.a", expected_stream="OTHER")
+    with pytest.raises(NoResponders):
+        js.publish("q.a", retries=0)
+    if since(2, 11):
+        filtered = PublishOptions(
+            expected_last_subject_sequence=3, expected_last_subject_sequence_subject="p.b"
+        )
+        assert js.publish("p.c", b"4", options=filtered).seq == 4
+    assert [payload for _, payload in stored(stream)][:3] == [b"1", b"2", b"3"]
+
+
+def test_a_stream_that_acknowledges_nothing_is_refused_by_its_handle_and_unknown_without(js, make):
+    stream = make(no_ack=True)
+    with pytest.raises(InvalidConfig, match="no_ack"):
+        stream.publish("p.a", b"1")
+    with pytest.raises(RequestTimeout, match="no_ack streams never answer"):
+        js.publish("p.a", b"2", timeout=0.2)
+
+    assert stored(stream) == [("p.a", b"2")]
+
+
+def test_rollups_replace_what_is_older(js, make):
+    stream = make(allow_rollup_hdrs=True)
+    for number in range(4):
+        js.publish(f"p.{number % 2}", b"%d" % number)
+    js.publish("p.0", b"4", rollup="sub")
+    assert stored(stream) == [("p.1", b"1"), ("p.1", b"3"), ("p.0", b"4")]
+    js.publish("p.0", b"5", rollup="all")
+
+    assert stored(stream) == [("p.0", b"5")]
+
+
+#: What a stream that has switched nothing on says to a message, from which version on.
+REFUSALS = [
+    (PublishOptions(rollup="sub"), (2, 9), 10111),
+    (PublishOptions(ttl="never"), (2, 11), 10166),
+    (PublishOptions(incr=1), (2, 12), 10168),
+    (PublishOptions(schedule=Schedule.at(datetime(2040, 1, 1, tzinfo=UTC), "p.out")), (2, 12), 10188),
+    (PublishOptions(cancel_schedule="p.x"), (2, 12), 10188),
+]
+
+
+@pytest.mark.parametrize("row", REFUSALS, ids=[str(row[2]) for row in REFUSALS])
+def test_what_is_not_switched_on_is_refused_offline_and_by_the_server_with_the_same_number(
+    js, make, since, row
+):
+    options, version, number = row
+    stream = make()
+    found = check_publish(stream.cached.config, "p.a", b"", options)
+    assert [each.err_code for each in found] == [number]
+    with pytest.raises(InvalidConfig, match=str(number)):
+        stream.publish("p.a", options=options)
+    if since(*version):
+        with pytest.raises(JetStreamError) as caught:
+            js.publish("p.a", options=options)
+        assert caught.value.err_code == number
+    else:  # stored as if nothing had been asked: the level tells
+        with pytest.raises(InvalidConfig, match="API level"):
+            check_level(options, js.account_info().api.level or 0)
+
+
+def test_a_message_with_a_time_to_live_goes(js, make, since, until, nc):
+    if not since(2, 11):
+        pytest.skip("2.11")
+    stream = make(allow_msg_ttl=True)
+    js.publish("p.a", b"short", ttl=timedelta(seconds=1))
+    js.publish("p.a", b"long", ttl="never")
+
+    until(lambda: stored(stream) == [("p.a", b"long")], nc)
+
+
+def test_counters_count_exactly(js, make, since):
+    if not since(2, 12):
+        pytest.skip("2.12")
+    stream = make(allow_msg_counter=True, allow_direct=True)
+    assert [js.publish("p.hits", incr=step).val for step in (1, 41, -2, 0)] == [1, 42, 40, 40]
+    assert stream.publish("p.hits", incr=10**30).val == 10**30 + 40
+    with pytest.raises(InvalidMessage) as caught:
+        js.publish("p.hits", b"")
+    assert caught.value.err_code == 10169
+    last = stream.messages.last("p.hits")
+
+    assert Counter.read(last.payload, last.headers) == Counter(value=10**30 + 40, incr=10**30)
+
+
+# ------------------------------------------------------------------------------------------------ schedules
+
+
+def test_a_schedule_fires_when_its_preview_says(js, make, since, until, nc):
+    if not since(2, 14):
+        pytest.skip("2.14")
+    stream = make(allow_msg_schedules=True, allow_msg_ttl=True, allow_rollup_hdrs=True)
+    schedules = {
+        "p.every": Schedule.every(timedelta(seconds=1), "p.out.every"),
+        "p.cron": Schedule.cron("* * * * * *", "p.out.cron"),
+    }
+    for subject, schedule in schedules.items():
+        js.publish(subject, b"tick", schedule=schedule)
+    times = {each.subject: each.time.datetime for each in map(stream.messages.last, schedules)}
+
+    def fired(subject):
+        with stream.read(filter_subject=f"p.out.{subject.removeprefix('p.')}") as messages:
+            return [each.headers["Nats-Schedule-Next"] for each in messages]
+
+    until(lambda: all(len(fired(subject)) >= 2 for subject in schedules), nc)
+    for subject, schedule in schedules.items():
+        said = [datetime.fromisoformat(each) for each in fired(subject)[:2]]
+        # The server says on each message when the next is due; the first of them is the second run.
+        assert said == list(islice(schedule.runs(times[subject]), 3))[1:]
+        assert all(later - sooner == timedelta(seconds=1) for sooner, later in pairwise(said))
+    kept = stream.messages.last("p.every")
+    assert Schedule.read(kept.headers) == schedules["p.every"]
+
+
+def test_a_schedule_for_a_moment_fires_once_with_what_was_asked_for(js, make, since, until, nc):
+    if not since(2, 14):
+        pytest.skip("2.14")
+    stream = make(allow_msg_schedules=True, allow_msg_ttl=True, allow_rollup_hdrs=True)
+    js.publish("p.src", b"newest")
+    soon = Schedule.at(
+        datetime.now(UTC) + timedelta(seconds=0.5),
+        "p.out",
+        source="p.src",
+        ttl=timedelta(minutes=1),
+        rollup=True,
+    )
+    js.publish("p.at", b"own", schedule=soon)
+    until(lambda: ("p.out", b"newest") in stored(stream), nc)
+
+    out = stream.messages.last("p.out")
+    assert (out.headers["Nats-Scheduler"], out.headers["Nats-TTL"], out.headers["Nats-Rollup"]) == (
+        "p.at",
+        "60",
+        "sub",
+    )
+    with pytest.raises(MessageNotFound):
+        stream.messages.last("p.at")
+
+
+def test_a_schedule_is_cancelled_by_the_message_that_says_so(js, make, since):
+    if not since(2, 12):
+        pytest.skip("2.12")
+    stream = make(allow_msg_schedules=True, allow_rollup_hdrs=True)
+    js.publish("p.at", schedule=Schedule.at(datetime(2040, 1, 1, tzinfo=UTC), "p.out"))
+    js.publish("p.note", b"over", cancel_schedule="p.at")
+
+    assert stored(stream) == [("p.note", b"over")]
+
+
+# ------------------------------------------------------------------------------------------------ once
+
+
+def test_published_once_over_a_server_that_is_restarted(js, make, server, nc):
+    stream = make(storage="file")
+    server.kill()
+    server.start()
+
+    ack = js.publish_once("p.a", b"x", patience=SOON)
+    assert js.publish_once("p.a", b"y", msg_id="7", patience=SOON).seq == ack.seq + 1
+    assert js.publish_once("p.a", b"y", msg_id="7", patience=SOON).duplicate
+    assert stored(stream) == [("p.a", b"x"), ("p.a", b"y")]
+
+
+def test_an_id_does_not_save_an_expectation_on_newer_servers(js, make, since):
+    make()
+    js.publish("p.a", msg_id="1", expected_last_sequence=0)
+
+    # The second attempt of the same: a duplicate to whoever looks at ids first.
+    if since(2, 14):
+        with pytest.raises(ExpectationFailed):
+            js.publish("p.a", msg_id="1", expected_last_sequence=0)
+    else:
+        assert js.publish("p.a", msg_id="1", expected_last_sequence=0).duplicate
+
+
+def test_relayed_twice_is_stored_once_and_settled(js, make):
+    stream = make()
+    consumer = stream.create_consumer(durable_name="C", filter_subject="p.in", ack_wait=timedelta(seconds=1))
+    js.publish("p.in", b"order")
+    first = consumer.next(timeout=2.0)
+    again = consumer.next(timeout=5.0)
+    assert (first.metadata.stream_sequence, again.metadata.num_delivered) == (1, 2)
+
+    one = js.relay(first, "p.out", patience=SOON)
+    other = js.relay(again, "p.out", patience=SOON)
+    assert (one.seq, one.duplicate, other.seq, other.duplicate) == (2, False, 2, True)
+    assert stored(stream) == [("p.in", b"order"), ("p.out", b"order")]
+    assert consumer.info().num_ack_pending == 0
+
+
+# ------------------------------------------------------------------------------------------------ atomic batches
+
+
+def gather(sink, amount: int, then: Callable[[], object] = lambda: None) -> None:
+    """Put so many messages into a sink, do something, and leave it."""
+    with sink as opened:
+        for number in range(amount):
+            opened.put(("p.a", b"%d" % number))
+        then()
+
+
+@pytest.fixture
+def batches(make, since):
+    if not since(2, 12):
+        pytest.skip("2.12")
+    return make(allow_atomic=True)
+
+
+@pytest.mark.parametrize("amount", [1, 2, 250, 1000])
+def test_a_batch_is_stored_as_a_whole(js, batches, amount):
+    ack = js.publish_batch([("p.a", b"%d" % number) for number in range(amount)])
+
+    assert (ack.seq, ack.count) == (amount, amount)
+    assert [payload for _, payload in stored(batches)] == [b"%d" % number for number in range(amount)]
+
+
+@pytest.mark.parametrize("eob", [False, True])
+def test_a_sink_commits_when_it_is_left_well_and_drops_what_is_left_by_an_error(batches, since, eob):
+    if eob and not since(2, 14):
+        pytest.skip("2.14")
+    with batches.batch(eob=eob) as batch:
+        for number in range(5):
+            batch.put(("p.a", b"%d" % number))
+        assert batches.info().state.messages == 0
+        batch.drain()
+        (ack,) = batch.results()
+    with pytest.raises(ZeroDivisionError):
+        gather(batches.batch(eob=eob), 5, lambda: 1 // 0)
+
+    assert ack.count == 5
+    assert len(stored(batches)) == 5
+
+
+#: Batches that the server refuses as a whole; those marked are refused here, so they are sent without our rules.
+SUNK = [
+    ([compose("p.a", expected_last_sequence=7), compose("p.a")], 10071),
+    ([compose("p.a"), compose("p.b", expected_last_subject_sequence=7)], 10071),
+    ([compose("p.a"), compose("p.a", ttl="never")], 10166),
+    ([compose("p.a"), compose("p.a", incr=1)], 10168),
+]
+
+
+@pytest.mark.parametrize(("messages", "number"), SUNK, ids=[str(row[1]) + row[0][1].subject for row in SUNK])
+def test_one_mistake_sinks_the_whole(js, batches, messages, number):
+    with pytest.raises(JetStreamError) as caught:
+        js.publish_batch(messages)
+
+    assert caught.value.err_code == number
+    assert stored(batches) == []
+
+
+RULES = [
+    ([{}, {"expected_last_sequence": 0}], {10071, 10164}),
+    ([{}, {"expected_last_subject_sequence": 0}], {10164}),
+    ([{"msg_id": "1"}, {"msg_id": "1"}], {10201}),
+    ([{}, {"expected_last_msg_id": "1"}], {10177}),
+    ([{}, {"rollup": "sub"}], {10111}),
+    ([{}, {"rollup": "all"}], {10111}),
+]
+
+
+@pytest.mark.parametrize("row", RULES, ids=[str(row[0][1]) for row in RULES])
+def test_the_rules_of_batches_are_the_servers(js, make, since, monkeypatch, row):
+    asked, numbers = row
+    if not since(2, 12):
+        pytest.skip("2.12")
+    stream = make(allow_atomic=True, allow_rollup_hdrs=True)
+    messages = [compose("p.a", **each) for each in asked]
+    with pytest.raises(InvalidConfig) as here:
+        js.publish_batch(messages)
+    monkeypatch.setattr("jsproto.jetstream.batch_rules.BatchRules.take", lambda self, *_: _count(self))
+    with pytest.raises(JetStreamError) as there:
+        js.publish_batch(messages)
+
+    assert there.value.err_code in numbers
+    assert any(str(number) in str(here.value) for number in numbers)
+    assert stored(stream) == []
+
+
+def _count(rules) -> None:
+    rules.size += 1
+
+
+def test_a_batch_that_the_server_has_let_go_of_is_told(js, batches, nc):
+    with pytest.raises(BatchAbandoned, match="nothing of it is stored"):
+        gather(js.batch(idle=0.3), 3, lambda: turn(nc, 0.5))
+
+    assert stored(batches) == []
+
+
+def test_a_lost_link_in_the_middle_stores_nothing(js, batches, tap, nc):
+    def cut() -> None:
+        tap.cut()
+        turn(nc, 0.3)
+
+    with pytest.raises(Disconnected, match="nothing of it is stored"):
+        gather(js.batch(), 3, cut)
+
+    assert stored(batches) == []
+
+
+def test_a_stream_without_batches_refuses_them_here_and_there(js, make, since):
+    stream = make()
+    for fast in (False, True):
+        (finding,) = check_batching(stream.cached.config, fast=fast)
+        assert finding.err_code == (10205 if fast else 10174)
+    with pytest.raises(InvalidConfig, match="10174"):
+        stream.publish_batch([("p.a", b"")])
+    unknown = js.stream("PUB")
+    expected = InvalidBatch if since(2, 12) else BatchUnsupported
+    with pytest.raises(expected):
+        unknown.publish_batch([("p.a", b"1"), ("p.a", b"2")])
+
+    assert stored(stream) == ([] if since(2, 12) else [("p.a", b"1")])
+
+
+# ------------------------------------------------------------------------------------------------ fast ingest
+
+
+@pytest.fixture
+def fast(make, since):
+    if not since(2, 14):
+        pytest.skip("2.14")
+    return make(allow_batched=True)
+
+
+@pytest.mark.parametrize("amount", [1, 2, 3000])
+def test_an_ingest_stores_all_in_order(fast, amount):
+    with fast.ingest(flow=100) as ingest:
+        for number in range(amount):
+            ingest.put(("p.a", b"%d" % number))
+        ingest.drain()
+        (ack,) = ingest.results()
+
+    assert (ack.seq, ack.count) == (amount, amount)
+    assert [payload for _, payload in stored(fast)] == [b"%d" % number for number in range(amount)]
+
+
+@pytest.mark.parametrize(("gaps", "left"), [("ok", 9), ("fail", 5)])
+def test_a_refused_message_is_told_and_the_mode_says_what_becomes_of_the_rest(fast, gaps, left):
+    with fast.ingest(gaps=gaps) as ingest:
+        for number in range(10):
+            asked = {"expected_last_sequence": 77} if number == 5 else {}
+            ingest.put(compose("p.a", b"%d" % number, **asked))
+        ingest.drain()
+        *faults, ack = ingest.results()
+
+    assert isinstance(faults[0].error, WrongLastSequence)
+    assert faults[0].numbers == range(6, 7)
+    assert [each.numbers for each in faults[1:]] == ([] if gaps == "ok" else [range(7, 11)])
+    assert all(isinstance(each.error, MessagesLost) for each in faults[1:])
+    assert len(stored(fast)) == left
+    assert ack.seq == left
+
+
+def test_a_pause_is_bridged_by_pings(fast, nc):
+    with fast.ingest(quiet=0.1) as ingest:
+        ingest.put(("p.a", b"1"))
+        turn(nc, 0.5)
+        ingest.put(("p.a", b"2"))
+        ingest.drain()
+        (ack,) = ingest.results()
+
+    assert ack.count == 2
+
+
+@pytest.mark.parametrize("gaps", ["ok", "fail"])
+def test_a_lost_link_is_bridged_and_every_message_is_stored_or_told(fast, tap, nc, until, gaps):
+    with fast.ingest(gaps=gaps, flow=50) as ingest:
+        for number in range(400):
+            if number == 200:
+                tap.cut()
+            try:
+                ingest.put(("p.a", b"%d" % number))
+            except ConversationClosed:
+                assert gaps == "fail"
+                break
+        ingest.drain()
+        *faults, ack = ingest.results()
+    lost = {number for each in faults for number in each.numbers}
+    kept = [payload for _, payload in stored(fast)]
+
+    assert kept == [b"%d" % (number - 1) for number in range(1, ingest.window.sent + 1) if number not in lost]
+    assert ack.seq == len(kept)
+
+
+def test_a_server_without_fast_batches_stores_one_message_and_it_is_told(js, make, since):
+    if since(2, 14):
+        pytest.skip("knows them")
+    stream = make()
+    with pytest.raises(BatchUnsupported):
+        gather(js.ingest(), 3)
+
+    assert stored(stream) == [("p.a", b"0")]
