@@ -185,3 +185,30 @@ def test_a_name_that_cannot_be_resolved_is_an_error(connect, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(ConnectFailed, match="no such name"), connect("nats://somewhere:4222"):
         pass
+
+
+@pytest.mark.live
+def test_no_message_is_lost_when_a_real_server_is_killed_under_it(connect, start_server):
+    server = start_server()
+    js, seen, total = JetStream(), set(), 300
+    with connect(server.url, reconnect_wait=0.05) as nc:
+        nc.run(js.create_stream(name="ORDERS", subjects=["ORDERS.*"]))
+        nc.run(js.stream("ORDERS").create_consumer(durable_name="NEW"))
+        with nc.sink(js.publish_window()) as window:
+            for number in range(total):
+                window.put(("ORDERS.received", b"%d" % number))
+            window.drain()
+        first = server.pid
+
+        def work(msg):
+            seen.add(int(msg.payload))
+            msg.ack()
+            if len(seen) == total // 2 and server.pid == first:
+                server.kill()
+                server.start()
+
+        nc.each(js.stream("ORDERS").consumer("NEW").consume(max_messages=50), work, print)
+        until(nc.loop, lambda: len(seen) == total)
+        connects = nc.stats.connects
+
+    assert (seen, connects >= 2) == (set(range(total)), True)
