@@ -70,12 +70,10 @@ class Filter:
                 self._heard(event, said)
             else:
                 self.stands = protocol.handshake_exc is None
-        fault = protocol.handshake_exc or protocol.parser_exc
-        if fault is not None:
-            seen = fault.__cause__ or fault
-            self._fail(
-                "a WebSocket" if not self.stands else "the frames of a WebSocket", shorten(str(seen), 200)
-            )
+        if protocol.handshake_exc is not None:
+            self._fail("a WebSocket", protocol.handshake_exc.__cause__ or protocol.handshake_exc)
+        elif protocol.parser_exc is not None:
+            self._fail("the frames of a WebSocket", protocol.parser_exc)
         return b"".join(said)
 
     def _answered(self, data: bytes) -> bool:
@@ -89,7 +87,7 @@ class Filter:
         if line.split(b" ", 2)[1:2] == [b"101"]:
             self._answer = None
             return True
-        self._fail("a WebSocket", shorten(line.rstrip(b"\r").decode("latin-1"), 200))
+        self._fail("a WebSocket", line.rstrip(b"\r").decode("latin-1"))
         return False
 
     def _heard(self, frame: Frame, said: list[bytes]) -> None:
@@ -110,11 +108,13 @@ class Filter:
                     f"{text}: {shorten(close.reason, 200)}" if close.reason else text
                 )
 
-    def _fail(self, expected: str, seen: str) -> None:
+    def _fail(self, expected: str, seen: object) -> None:
         """The first fault is the reason."""
         if not self.ended:
             self.ended = True
-            self.parting = WebSocketFailed(f"expected {expected} from {self._server}, got {seen}")
+            self.parting = WebSocketFailed(
+                f"expected {expected} from {self._server}, got {shorten(str(seen), 200)}"
+            )
 
     def cut(self) -> Exception:
         """What it means that the stream ends here."""
