@@ -1,0 +1,326 @@
+"""`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: traces of any client, read, judged and shown.
+
+Files are raw recordings (``.jsonl``) or traces (``.trace``), told by their first line; a folder stands for all of them below it. Exit
+codes: 0 all is as it must be; 1 there are findings, a divergence, a difference, or a file that cannot be read; 2 the words were wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections import Counter
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from jsproto.trace.ladder import as_text, mermaid, rungs
+from jsproto.trace.lint import RULES, Finding, Lint
+from jsproto.trace.reading import MOST_LINE, Trace, TraceError
+from jsproto.trace.replay import Divergence, Replay
+from jsproto.trace.summary import Summary
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+_KINDS: Final = (".jsonl", ".trace")
+#: Rungs that a difference shows before it.
+_CONTEXT: Final = 3
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Give the command line its subcommands about traces."""
+    judge = commands.add_parser("lint", help="judge the client in recorded traffic", description=__doc__)
+    judge.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders")
+    judge.add_argument("-v", "--verbose", action="store_true", help="show each finding of many files too")
+    judge.add_argument("--json", action="store_true", help="print one JSON object for each file")
+    judge.add_argument(
+        "--rules", action="store_true", help="show what is judged, and what is right, and nothing else"
+    )
+    judge.add_argument(
+        "--expect", type=Path, metavar="TOML", help="compare with the rules that must be found, by file"
+    )
+    judge.add_argument("--as-toml", action="store_true", help="print what was found as --expect reads it")
+    judge.set_defaults(command=run_lint)
+
+    again = commands.add_parser("replay", help="read traffic again, cut in every way", description=__doc__)
+    again.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
+    again.add_argument("--json", action="store_true", help="print one JSON object for each file")
+    again.set_defaults(command=run_replay)
+
+    look = commands.add_parser(
+        "inspect", help="a trace in numbers, with the fate of each pull", description=__doc__
+    )
+    look.add_argument("path", type=Path, metavar="PATH")
+    look.add_argument("--json", action="store_true", help="print one JSON object")
+    look.set_defaults(command=run_inspect)
+
+    steps = commands.add_parser("ladder", help="a trace as a sequence of steps", description=__doc__)
+    steps.add_argument("path", type=Path, metavar="PATH")
+    steps.add_argument("--mermaid", action="store_true", help="as a Mermaid diagram")
+    steps.add_argument("--json", action="store_true", help="print one JSON object for each step")
+    steps.set_defaults(command=run_ladder)
+
+    two = commands.add_parser("diff", help="the first step in which two traces differ", description=__doc__)
+    two.add_argument("a", type=Path, metavar="A")
+    two.add_argument("b", type=Path, metavar="B")
+    two.add_argument("--json", action="store_true", help="print one JSON object")
+    two.set_defaults(command=run_diff)
+
+
+# ------------------------------------------------------------------------------------------------ lint
+
+
+def run_lint(words: argparse.Namespace) -> int:
+    """Judge; 0 if nothing was found, or exactly what was expected."""
+    if words.rules:
+        return _rules()
+    files = _files(words.paths)
+    if not files:
+        return _wrong("expected at least one .jsonl or .trace file")
+    expected = None if words.expect is None else tomllib.loads(words.expect.read_text(encoding="utf-8"))
+    findings, bad, differing = Counter[str](), 0, 0
+    if words.as_toml:
+        print("# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings.")
+    for name, path in files:
+        found, counted, error = _judged(path)
+        findings.update(counted)
+        bad += error is not None
+        rules = sorted(counted)
+        wanted = None if expected is None else sorted(expected.get(name, []))
+        differs = wanted is not None and wanted != rules
+        differing += differs
+        if words.as_toml:
+            if rules:
+                print(f'"{name}" = {json.dumps(rules)}')
+        elif words.json:
+            print(json.dumps(_lint_json(path, found, counted, error)))
+        else:
+            _show(path, found, counted, error, verbose=words.verbose or len(files) == 1)
+            if differs:
+                print(f"  expected {wanted}, found {rules}")
+    if not words.json and not words.as_toml:
+        _lint_summary(len(files), findings, bad, differing if expected is not None else None)
+    return int(bool(bad or (differing if expected is not None else findings and not words.as_toml)))
+
+
+def _judged(path: Path) -> tuple[list[Finding], Counter[str], str | None]:
+    judge, found = Lint(), list[Finding]()
+    try:
+        with path.open("rb") as file:
+            for line, record in Trace(_lines(file)).records():
+                found += judge.feed(line, record)
+    except (TraceError, OSError) as error:
+        return found, judge.counted, _located(path, error)
+    return found, judge.counted, None
+
+
+def _lint_json(
+    path: Path, found: list[Finding], counted: Counter[str], error: str | None
+) -> dict[str, object]:
+    return {
+        "file": str(path),
+        "error": error,
+        "counted": dict(sorted(counted.items())),
+        "findings": [
+            {
+                "rule": each.rule,
+                "severity": each.severity.value,
+                "clause": each.clause,
+                "line": each.line,
+                "at": each.at,
+                "conn": each.conn,
+                "words": each.words,
+                "right": each.right,
+            }
+            for each in found
+        ],
+    }
+
+
+def _show(
+    path: Path, found: list[Finding], counted: Counter[str], error: str | None, *, verbose: bool
+) -> None:
+    said = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items()))
+    print(error or f"{path}: {said or 'nothing found'}")
+    for each in found if verbose else ():
+        print(
+            f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value} {each.rule}: {each.words}"
+        )
+        print(f"      {each.clause}. {each.right}")
+
+
+def _lint_summary(files: int, findings: Counter[str], bad: int, differing: int | None) -> None:
+    said = f"{files} files, {findings.total()} findings of {len(findings)} rules"
+    if bad:
+        said += f", {bad} files could not be read"
+    if differing is not None:
+        said += f", {differing} files differ from what was expected"
+    print(said)
+
+
+def _rules() -> int:
+    for rule in RULES:
+        print(f"{rule.name} ({rule.severity.value})\n    {rule.clause}\n    {rule.right}")
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------ replay
+
+
+def run_replay(words: argparse.Namespace) -> int:
+    """Read again; 0 if every way of cutting gave the same."""
+    files = _files(words.paths)
+    if not files:
+        return _wrong("expected at least one .jsonl or .trace file")
+    bad = frames = 0
+    for _, path in files:
+        replay, error = Replay(), None
+        line = 0
+        try:
+            with path.open("rb") as file:
+                for line, record in Trace(_lines(file)).records():
+                    replay.feed(line, record)
+        except (TraceError, OSError) as fault:
+            error = _located(path, fault)
+        except Divergence as fault:
+            error = f"{path}, line {line}: {fault}"
+        servers = [each for each in replay.unknown if each[1] == "<"]
+        if error is None and servers:
+            error = f"{path}, line {servers[0][2]}: {servers[0][3]}"
+        bad += error is not None
+        frames += replay.counted.total()
+        if words.json:
+            print(
+                json.dumps(
+                    {
+                        "file": str(path),
+                        "error": error,
+                        "frames": dict(replay.counted),
+                        "commands": replay.commands,
+                        "unreadable": [list(each) for each in replay.unknown],
+                    }
+                )
+            )
+        else:
+            said = ", ".join(f"{count} {name}" for name, count in sorted(replay.counted.items()))
+            print(error or f"{path}: {replay.commands} commands, {said or 'no frames'}")
+    if not words.json:
+        print(f"{len(files)} files, {frames} frames, {bad} files with a fault")
+    return int(bad > 0)
+
+
+# ------------------------------------------------------------------------------------------------ inspect, ladder, diff
+
+
+def run_inspect(words: argparse.Namespace) -> int:
+    """Numbers; 0 if the file could be read."""
+    summary = Summary()
+    try:
+        with words.path.open("rb") as file:
+            trace = Trace(_lines(file))
+            for line, record in trace.records():
+                summary.feed(line, record)
+    except (TraceError, OSError) as error:
+        return _failed(_located(words.path, error))
+    told = {"file": str(words.path), **trace.about, **summary.as_json()}
+    if words.json:
+        print(json.dumps(told))
+        return 0
+    for name, value in told.items():
+        if isinstance(value, dict):
+            print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in value.items()))
+        elif not isinstance(value, list):
+            print(f"{name}: {value}")
+    for link in summary.observer.links:
+        server = "" if link.info is None else link.info.version
+        print(f"link {link.conn} since {link.at:.3f} s: server {server}, client {link.option('lang')}")
+    for pull in summary.pulls:
+        fate = "open" if pull.end is None else pull.end.value
+        size = f" and {pull.max_bytes} bytes" if pull.max_bytes else ""
+        status = f" ({pull.status})" if pull.status else ""
+        print(
+            f"pull in line {pull.line}: {pull.got} of {pull.batch}{size} from {'.'.join(pull.consumer)}, {fate}{status}"
+        )
+    return 0
+
+
+def run_ladder(words: argparse.Namespace) -> int:
+    """Steps; 0 if the file could be read."""
+    try:
+        with words.path.open("rb") as file:
+            ladder = rungs(Trace(_lines(file)).records())
+            if words.mermaid:
+                for text in mermaid(ladder):
+                    print(text)
+            else:
+                for rung in ladder:
+                    print(json.dumps(rung._asdict()) if words.json else as_text(rung))
+    except (TraceError, OSError) as error:
+        return _failed(_located(words.path, error))
+    return 0
+
+
+def run_diff(words: argparse.Namespace) -> int:
+    """The first difference; 0 if there is none. Times and lines are not compared."""
+    steps, before = 0, list[str]()
+    try:
+        with words.a.open("rb") as one, words.b.open("rb") as other:
+            pairs = zip_longest(rungs(Trace(_lines(one)).records()), rungs(Trace(_lines(other)).records()))
+            for a, b in pairs:
+                if a is None or b is None or a[2:] != b[2:]:
+                    break
+                before = [*before[1 - _CONTEXT :], as_text(a)]
+                steps += 1
+            else:
+                print(json.dumps({"same": True, "steps": steps}) if words.json else f"the same {steps} steps")
+                return 0
+    except (TraceError, OSError) as error:
+        return _failed(f"{words.a} or {words.b}: {error}")
+    if words.json:
+        print(json.dumps({"same": False, "steps": steps, "a": a and a._asdict(), "b": b and b._asdict()}))
+        return 1
+    for text in before:
+        print(f"  {text}")
+    print(f"- {as_text(a) if a else 'the end of ' + str(words.a)}")
+    print(f"+ {as_text(b) if b else 'the end of ' + str(words.b)}")
+    print(f"they differ after {steps} steps")
+    return 1
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+def _files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
+    """Every file, with its name: the path below the folder that was given, without its ending."""
+    found: list[tuple[str, Path]] = []
+    for path in paths:
+        if path.is_dir():
+            below = sorted(each for kind in _KINDS for each in path.rglob(f"*{kind}"))
+            found += [(each.relative_to(path).with_suffix("").as_posix(), each) for each in below]
+        else:
+            found.append((path.with_suffix("").name, path))
+    return found
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, none longer than a reader would take."""
+    while line := file.readline(MOST_LINE + 1):
+        yield line
+
+
+def _located(path: Path, error: Exception) -> str:
+    line = f", line {error.line}" if isinstance(error, TraceError) else ""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return f"{path}{line}: {reason}"
+
+
+def _failed(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 1
+
+
+def _wrong(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 2

@@ -1,0 +1,167 @@
+"""Replay of a trace through our parsers and the Observer: whole, byte by byte, and cut at random, side by side.
+
+Theory. What bytes mean does not depend on how they were cut, so three readers of the same records must agree after each record: one
+gets the bytes as they came, one gets them byte by byte, one in pieces of random length. They go on in step, so a trace of any
+length is replayed in the memory of one record, and the first record after which they differ is the first divergence.
+
+Of a long piece only both ends are fed byte by byte, and the middle in small pieces: that is where frames begin and end in a
+stream of large payloads. Randomness is a fixed sequence: a replay says the same each time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, final
+
+from jsproto.errors import shorten
+from jsproto.testing.simserver.line import Broken, CommandReader
+from jsproto.trace.facts import Fact
+from jsproto.trace.observer import Observer
+from jsproto.trace.recording import Happened, Received, Record, Sent
+from jsproto.wire.frames import Control, Err, Info
+from jsproto.wire.parser import Parser
+
+_LIMIT: Final = 1 << 30
+#: Bytes at each end of a record that are fed one by one, and the size of pieces between.
+_ENDS: Final = 1024
+_MIDDLE: Final = 251
+_MOST_RANDOM: Final = 97
+
+
+@final
+class Divergence(Exception):  # it is what was found
+    """Two ways of cutting the same bytes gave two readings."""
+
+
+@final
+class Replay:
+    """Three readers of one trace, in step.
+
+    Attributes:
+        counted: frames of servers by operation.
+        commands: commands of clients that were read.
+        unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line, and why.
+    """
+
+    __slots__ = ("_facts", "_observers", "_readers", "_seed", "commands", "counted", "unknown")
+
+    def __init__(self) -> None:
+        self._facts: tuple[list[Fact], ...] = ([], [], [])
+        self._observers = tuple(Observer(told.append) for told in self._facts)
+        self._readers: dict[str, tuple[tuple[Parser, CommandReader], ...]] = {}
+        self._seed = 5
+        self.counted: Counter[str] = Counter()
+        self.commands = 0
+        self.unknown: list[tuple[str, str, int, str]] = []
+
+    def feed(self, line: int, record: Record) -> None:
+        """One record through all three.
+
+        Raises:
+            Divergence: they differ behind it.
+        """
+        if isinstance(record, Happened) and record.name == "connected":
+            self._readers.pop(record.conn, None)
+        ways = self._ways(record)
+        for observer, pieces in zip(self._observers, ways, strict=True):
+            for piece in pieces:
+                observer.feed(line, piece)
+        read = [self._read(record, way, pieces) for way, pieces in enumerate(ways)]
+        told = [[(type(fact).__name__, fact.link.number) for fact in facts] for facts in self._facts]
+        for facts in self._facts:
+            facts.clear()
+        for way, name in ((1, "byte by byte"), (2, "cut at random")):
+            if read[way] != read[0]:
+                raise Divergence(f"read {name} gives {shorten(read[way])}, as it came {shorten(read[0])}")
+            if told[way] != told[0]:
+                raise Divergence(f"observed {name} tells {shorten(told[way])}, as it came {shorten(told[0])}")
+        self._count(line, record, read[0])
+
+    def _read(self, record: Record, way: int, pieces: list[Record]) -> list[object]:
+        if not isinstance(record, Received | Sent):
+            return []
+        readers = self._readers.get(record.conn)
+        if readers is None:
+            readers = self._readers[record.conn] = tuple((_parser(), _commands()) for _ in range(3))
+        reader = readers[way][0 if isinstance(record, Received) else 1]
+        return [
+            each for piece in pieces if isinstance(piece, Received | Sent) for each in reader.feed(piece.data)
+        ]
+
+    def _count(self, line: int, record: Record, read: list[object]) -> None:
+        if isinstance(record, Received):
+            self.counted.update(map(operation, read))
+            parser = self._readers[record.conn][0][0]
+            if parser.failure is not None and not any(
+                each[:2] == (record.conn, "<") for each in self.unknown
+            ):
+                self.unknown.append((record.conn, "<", line, str(parser.failure)))
+        elif isinstance(record, Sent):
+            self.commands += len(read)
+            self.unknown += [
+                (record.conn, ">", line, each.text or "wrong words or sizes")
+                for each in read
+                if isinstance(each, Broken)
+            ]
+
+    # ------------------------------------------------------------------------------------------ cutting
+
+    def _ways(self, record: Record) -> tuple[list[Record], list[Record], list[Record]]:
+        if not isinstance(record, Received | Sent):
+            return [record], [record], [record]
+        return (
+            [record],
+            _cut(record, _bytewise(len(record.data))),
+            _cut(record, self._random(len(record.data))),
+        )
+
+    def _random(self, size: int) -> Iterator[int]:
+        at = 0
+        while at < size:
+            self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
+            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _ENDS else 1 + size // _ENDS)
+            yield at
+
+
+def operation(frame: object) -> str:
+    """The operation of a frame, as it is on the wire."""
+    match frame:
+        case tuple():
+            return "MSG" if frame[3] is None else "HMSG"
+        case Info():
+            return "INFO"
+        case Err():
+            return "-ERR"
+        case Control.OK:
+            return "+OK"
+        case Control():
+            return frame.value
+        case _:
+            return type(frame).__name__
+
+
+def _bytewise(size: int) -> Iterator[int]:
+    yield from range(1, min(size, _ENDS))
+    yield from range(_ENDS, size - _ENDS, _MIDDLE)
+    yield from range(max(_ENDS, size - _ENDS), size + 1)
+    if size < _ENDS:
+        yield size
+
+
+def _cut(record: Received | Sent, ends: Iterator[int]) -> list[Record]:
+    kind, start, pieces = type(record), 0, list[Record]()
+    for end in ends:
+        pieces.append(kind(at=record.at, conn=record.conn, data=record.data[start:end]))
+        start = end
+    return pieces
+
+
+def _parser() -> Parser:
+    return Parser(
+        any_sid=True, max_control_line=_LIMIT, max_info=_LIMIT, max_payload=_LIMIT, max_header=_LIMIT
+    )
+
+
+def _commands() -> CommandReader:
+    return CommandReader(max_payload=_LIMIT, max_control_line=_LIMIT)

@@ -1,0 +1,113 @@
+"""A trace in a few numbers: what was said on each link, every pull with its fate, and what stands out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, final
+
+from jsproto.testing.simserver.line import ConnectLine, PubLine, SubLine, UnsubLine, Word
+from jsproto.trace.facts import Acked, Asked, Fact, FlowAnswered, Published, Pulled, PullOver, Said
+from jsproto.trace.ledger import SeenPull
+from jsproto.trace.observer import Observer
+from jsproto.trace.recording import Record
+
+#: Pulls of which the fate is kept, the first of a trace.
+MOST_PULLS: Final = 1000
+
+
+@final
+class Summary:
+    """Books of one trace for people.
+
+    Attributes:
+        commands: what clients said, by operation; JetStream's own apart.
+        statuses: statuses that ended pulls, by code and text.
+        pulls: the first pulls; each shows what became of it.
+    """
+
+    __slots__ = ("asked", "at", "commands", "observer", "pulls", "records", "statuses")
+
+    def __init__(self) -> None:
+        self.observer = Observer(self._told)
+        self.commands: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.pulls: list[SeenPull] = []
+        self.records = 0
+        self.at = 0.0
+
+    def feed(self, line: int, record: Record) -> None:
+        """One record."""
+        self.records += 1
+        self.at = record.at
+        self.observer.feed(line, record)
+
+    def _told(self, fact: Fact) -> None:
+        match fact:
+            case Said():
+                self.commands[_operation(fact)] += 1
+            case Pulled():
+                self.asked["pull"] += 1
+                if len(self.pulls) < MOST_PULLS:
+                    self.pulls.append(fact.pull)
+            case PullOver():
+                self.statuses[fact.pull.status] += 1
+            case Asked():
+                self.asked[fact.request.verb or "unknown"] += 1
+            case Acked():
+                self.asked[f"ack {fact.command.payload[:4].decode('utf-8', 'replace')}".rstrip()] += 1
+            case FlowAnswered():
+                self.asked["flow control"] += 1
+            case Published():
+                self.asked["publish"] += 1
+            case _:
+                pass
+
+    def as_json(self) -> dict[str, object]:
+        """The summary as plain data."""
+        return {
+            "seconds": self.at,
+            "records": self.records,
+            "frames": self.observer.frames,
+            "links": [
+                {
+                    "conn": link.conn,
+                    "at": link.at,
+                    "server": "" if link.info is None else link.info.version,
+                    "client": f"{link.option('lang') or ''} {link.option('version') or ''}".strip(),
+                }
+                for link in self.observer.links
+            ],
+            "commands": dict(self.commands),
+            "asked": dict(self.asked),
+            "statuses": dict(self.statuses),
+            "pulls": [
+                {
+                    "line": pull.line,
+                    "at": pull.at,
+                    "consumer": ".".join(pull.consumer),
+                    "batch": pull.batch,
+                    "max_bytes": pull.max_bytes,
+                    "got": pull.got,
+                    "fate": "OPEN" if pull.end is None else pull.end.value,
+                    "status": pull.status,
+                }
+                for pull in self.pulls
+            ],
+        }
+
+
+def _operation(fact: Said) -> str:
+    match fact.command:
+        case ConnectLine():
+            return "CONNECT"
+        case PubLine():
+            return "PUB" if fact.command.block is None else "HPUB"
+        case SubLine():
+            return "SUB"
+        case UnsubLine():
+            return "UNSUB"
+        case Word():
+            return fact.command.value
+        case _:
+            return "unreadable"
