@@ -15,6 +15,7 @@ import logging
 from typing import Final, final
 
 from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidMessage
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import WebSocketURI
@@ -70,8 +71,9 @@ class Filter:
                 self._heard(event, said)
             else:
                 self.stands = protocol.handshake_exc is None
-        if protocol.handshake_exc is not None:
-            self._fail("a WebSocket", protocol.handshake_exc.__cause__ or protocol.handshake_exc)
+        fault = protocol.handshake_exc
+        if fault is not None:
+            self._fail("a WebSocket", fault.__cause__ if isinstance(fault, InvalidMessage) else fault)
         elif protocol.parser_exc is not None:
             self._fail("the frames of a WebSocket", protocol.parser_exc)
         return b"".join(said)

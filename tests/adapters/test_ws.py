@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 import sys
 
 import pytest
@@ -241,14 +242,14 @@ NO_SOCKETS = {
     "forbidden": (b"HTTP/1.1 403 Forbidden\r\n\r\n<html>and so on", "403 Forbidden"),
     "elsewhere": (b"HTTP/1.1 302 Found\r\nLocation: ws://evil\r\n\r\n", "302 Found"),
     "a nats port": (b'INFO {"server_id":"A"}\r\n', "INFO"),
-    "a line without end": (b"x" * 20_000, "8192"),
+    "a line without end": (b"x" * 20_000, "8192|line too long"),
     "not http": (b"HTTP/2 101 Well\r\n\r\n", "HTTP/2"),
     "no upgrade": (ACCEPT + b"\r\n", "Connection"),
     "another upgrade": (ACCEPT + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "h2c"),
     "no accept": (ACCEPT + GOOD + b"\r\n", "Sec-WebSocket-Accept"),
     "wrong accept": (ACCEPT + GOOD + b"Sec-WebSocket-Accept: bm9wZQ==\r\n\r\n", "bm9wZQ=="),
-    "a huge header": (ACCEPT + b"X: " + b"y" * 20_000 + b"\r\n\r\n", "8192"),
-    "headers for ever": (ACCEPT + b"X: y\r\n" * 500, "128"),
+    "a huge header": (ACCEPT + b"X: " + b"y" * 20_000 + b"\r\n\r\n", "8192|line too long"),
+    "headers for ever": (ACCEPT + b"X: y\r\n" * 500, "128|too many"),
     "a broken header": (ACCEPT + b"no colon here\r\n\r\n", "header"),
 }
 
@@ -264,7 +265,7 @@ def test_what_is_no_web_socket_says_what_was_expected_and_seen(name, size):
     assert (False, True) == (layer.stands, layer.ended)
     assert isinstance(layer.parting, WebSocketFailed)
     assert str(layer.parting).startswith("expected a WebSocket from ws://127.0.0.1:8080, got ")
-    assert seen in str(layer.parting)
+    assert re.search(seen, str(layer.parting))
     assert len(str(layer.parting)) < 300
 
 
