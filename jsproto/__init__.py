@@ -19,10 +19,12 @@ from jsproto.errors import (
     BusyConversation,
     ConnectFailed,
     ConnectionClosed,
+    ContextUnavailable,
     ConversationClosed,
     CredentialsUnavailable,
     Disconnected,
     InvalidConfig,
+    InvalidContext,
     InvalidCredentials,
     InvalidHeader,
     InvalidResponse,
@@ -159,6 +161,7 @@ from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.ingest import FastIngest, IngestFault, IngestNotice
 from jsproto.jetstream.message import AckedAll, JsMessage, confirmed, settlement
+from jsproto.jetstream.nats_context import NatsContext
 from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice
 from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.pull import OpenPull, PullNotice
@@ -251,6 +254,7 @@ __all__ = [
     "ConsumerIsPush",
     "ConsumerLimits",
     "ConsumerNotFound",
+    "ContextUnavailable",
     "Conversation",
     "ConversationClosed",
     "Counter",
@@ -288,6 +292,7 @@ __all__ = [
     "InvalidBatch",
     "InvalidConfig",
     "InvalidConfiguration",
+    "InvalidContext",
     "InvalidCredentials",
     "InvalidHeader",
     "InvalidMessage",
@@ -316,6 +321,7 @@ __all__ = [
     "MessagesLost",
     "Meta",
     "Nak",
+    "NatsContext",
     "Next",
     "NoMatchingStream",
     "NoResponders",

@@ -6,6 +6,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     ├── LocalProtocolError      the caller: nothing was sent, nothing changed
     │   ├── InvalidSubject  InvalidHeader  InvalidConfig  PayloadTooLarge
     │   ├── InvalidCredentials  CredentialsUnavailable
+    │   ├── InvalidContext (an InvalidConfig)  ContextUnavailable
     │   └── ConversationClosed  OutboundFull  BusyConversation
     ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
     │   └── InvalidResponse
@@ -78,6 +79,14 @@ class InvalidCredentials(LocalProtocolError, ValueError):
 
 class CredentialsUnavailable(LocalProtocolError):
     """Credentials could not be had: a file that cannot be read, its path is named, or nothing installed that signs."""
+
+
+class InvalidContext(InvalidConfig):
+    """A nats context (ADR-21) that is damaged or cannot work, or a name that none can have. The message holds no secret."""
+
+
+class ContextUnavailable(LocalProtocolError):
+    """A nats context could not be had: there is none of this name, none is selected, or what it refers to is not there."""
 
 
 class PayloadTooLarge(LocalProtocolError, ValueError):
