@@ -197,6 +197,7 @@ class AsyncJetStream:
         retry_wait: float = 0.25,
         results: bool = True,
         max_results: int = 65536,
+        resend: bool = False,
     ) -> AsyncSink[PublishResult]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -211,6 +212,7 @@ class AsyncJetStream:
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
+            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -223,6 +225,7 @@ class AsyncJetStream:
             retry_wait=retry_wait,
             results=results,
             max_results=max_results,
+            resend=resend,
         )
         return self._nc.sink(described)
 

@@ -195,6 +195,7 @@ class SyncJetStream:
         retry_wait: float = 0.25,
         results: bool = True,
         max_results: int = 65536,
+        resend: bool = False,
     ) -> SyncSink[PublishResult]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -209,6 +210,7 @@ class SyncJetStream:
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
+            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -221,6 +223,7 @@ class SyncJetStream:
             retry_wait=retry_wait,
             results=results,
             max_results=max_results,
+            resend=resend,
         )
         return self._nc.sink(described)
 

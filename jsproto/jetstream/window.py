@@ -14,7 +14,9 @@ whose they are, nothing else does (503 and 429 overtake acks). Every message tak
     FORBIDDEN      the account may not publish there; it is not stored
     INVALID        it can't be sent: a bad name, or more bytes than the server takes; it is not stored
 
-Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. All attempts of a message
+Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With ``resend`` a lost link is
+survived too by messages with an id, which the stream stores once: they stay under way and are sent again on the next
+link. What ends one of those later is certain only if it is the acknowledgement. All attempts of a message
 share its one ack timeout. What comes after the end of a message is late: counted, and nothing else.
 
 The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for them; everything else is
@@ -32,6 +34,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import isfinite
+from operator import itemgetter
 from typing import ClassVar, Final, TypeAlias, cast, final
 
 from jsproto.core.conversation import Conversation, Wish
@@ -50,6 +53,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.puback import PubAck, pub_ack
+from jsproto.jetstream.api.publish_options import MSG_ID
 from jsproto.jetstream.inflight import (
     ATTEMPT,
     DEADLINE,
@@ -163,6 +167,8 @@ class PublishWindow(Conversation[PublishResult]):
         retry_wait: seconds before each of these.
         results: whether acknowledgements are handed out too, not only failures.
         max_results: how many results are kept for whoever doesn't take them.
+        resend: after a lost link, send messages with an id again (``Nats-Msg-Id``); the stream has to remember ids for as long
+            as ``ack_timeout``.
 
     Attributes:
         taken: how many messages were taken, which is the number of the last one.
@@ -175,11 +181,13 @@ class PublishWindow(Conversation[PublishResult]):
     """
 
     __slots__ = (
+        "_doubtful",
         "_draining",
         "_flight",
         "_keep",
         "_max_results",
         "_parked",
+        "_resend",
         "_results",
         "_retries",
         "_retry_wait",
@@ -193,6 +201,7 @@ class PublishWindow(Conversation[PublishResult]):
 
     STATE: ClassVar[Codecs] = {
         **Conversation.STATE,
+        "_doubtful": PLAIN,
         "_draining": PLAIN,
         "_flight": PART,
         "_wanted": PLAIN,
@@ -211,6 +220,7 @@ class PublishWindow(Conversation[PublishResult]):
         retry_wait: float = 0.25,
         results: bool = True,
         max_results: int = 65_536,
+        resend: bool = False,
     ) -> None:
         super().__init__()
         for name, given, least in (("retries", retries, 0), ("max_results", max_results, 1)):
@@ -231,6 +241,9 @@ class PublishWindow(Conversation[PublishResult]):
         self._results: deque[Result] = deque()
         #: Messages that met no responders, with the moment of their next attempt, in that order.
         self._parked: deque[tuple[float, Sent]] = deque()
+        self._resend = resend
+        #: Numbers of messages that were under way on a link that was lost, and are so again.
+        self._doubtful: dict[int, None] = {}
         self._draining = False
         self._wanted = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
@@ -355,10 +368,21 @@ class PublishWindow(Conversation[PublishResult]):
         self._settle()
 
     def link_down(self, error: JsprotoError, now: float) -> None:
-        """No open message will be answered any more: each ends now, and its slot is free for the next link."""
+        """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
+        adrift = self._adrift() if self._resend else ()
         text = "link lost before the acknowledgement came; unknown if stored"
         self._give_up(Outcome.DISCONNECTED, Disconnected(text))
+        for message in adrift:
+            self._flight.again(f"{_ADRIFT}{message[NUMBER]}", message)
         self._settle()
+
+    def link_up(self, now: float) -> None:
+        """Send again what waited for a link."""
+        flight = self._flight
+        if self._resend:
+            for adrift in [token for token in flight.open if token.startswith(_ADRIFT)]:
+                message = cast("Sent", flight.answered(adrift))
+                flight.again(self.port.ask(*message[TO:]), message)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """A publish was refused, so no answer will come; or the inbox, then none will ever come."""
@@ -419,9 +443,26 @@ class PublishWindow(Conversation[PublishResult]):
             self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
         self._parked.clear()
 
+    def _adrift(self) -> list[Sent]:
+        """What is under way and can be sent again on another link, in the order in which it was taken."""
+        flight = self._flight
+        named = [token for token, (*_, headers) in flight.open.items() if headers and MSG_ID in headers]
+        lost = [cast("Sent", flight.answered(token)) for token in named]
+        nowhere = [message for _, message in self._parked]
+        self._parked.clear()
+        numbers = {message[NUMBER] for message in nowhere} & self._doubtful.keys()
+        self._doubtful = dict.fromkeys(sorted(numbers.union(message[NUMBER] for message in lost)))
+        return sorted([*lost, *nowhere], key=itemgetter(NUMBER))
+
     def _ended(
         self, message: Sent, outcome: Outcome, body: bytes = b"", error: JsprotoError | None = None
     ) -> None:
+        if outcome in _SECOND_TRY and message[NUMBER] in self._doubtful:
+            why = shorten(body) if error is None else str(error)
+            text = (
+                f"link lost before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
+            )
+            outcome, body, error = Outcome.DISCONNECTED, b"", Disconnected(text)
         self.counts[outcome] += 1
         self._flight.freed(1, message[SIZE])
         if self._keep or outcome is not _ACKED:
@@ -466,6 +507,10 @@ class PublishWindow(Conversation[PublishResult]):
 
 
 _ACKED: Final = Outcome.ACKED
+#: What these say of one attempt says nothing of another.
+_SECOND_TRY: Final = {Outcome.REFUSED, Outcome.NO_RESPONDERS, Outcome.FORBIDDEN, Outcome.INVALID}
+#: Before the number of a message that waits for a link: no reply subject begins so.
+_ADRIFT: Final = " "
 
 
 def _nobody(message: Sent) -> NoResponders:

@@ -209,6 +209,7 @@ class JetStream:
         retry_wait: float = DEFAULT_RETRY_WAIT,
         results: bool = True,
         max_results: int = 65_536,
+        resend: bool = False,
     ) -> PublishWindow:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -223,6 +224,7 @@ class JetStream:
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
+            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -235,6 +237,7 @@ class JetStream:
             retry_wait=retry_wait,
             results=results,
             max_results=max_results,
+            resend=resend,
         )
 
     def publish_batch(
