@@ -10,19 +10,25 @@ still reach the server. Leaving is bounded instead: the core closes within ``clo
 wants any more has as long for what was written. So leaving always comes to its end, and what the body raised, Cancelled above
 all, is raised as it is, in no group.
 
+On trio, Ctrl-C may be raised in whatever task runs. In one of ours it would come out as a group and leave half a step behind, so they
+are sheltered from it, and trio gives it to the main task (`_shelter`).
+
 What is there already is given without a checkpoint; a reader who has taken everything waits, which is one. So a checkpoint
 costs a run of messages what it costs one message, and nothing is taken before a wait that may be cancelled.
 
 `Ways` is all that trio and anyio differ in.
 """
 
+# ruff: noqa: SLF001 - client and stream are one thing in several classes
+
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Final, Self, cast
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
@@ -71,6 +77,7 @@ class StructuredClient(AsyncClient):
 
     async def __aenter__(self) -> Self:
         ways = self.WAYS
+        _shelter()
         self._begin(self._now())
         self._bell = ways.event()
         self._over = ways.event()
@@ -210,3 +217,21 @@ class StructuredClient(AsyncClient):
         link = self._link
         if link is not None:
             link.start_soon(partial(self._authenticated, order, lambda: link is self._link))
+
+
+#: What runs in tasks of ours.
+_TASKS: Final = (
+    StructuredClient._live,
+    StructuredClient._tell_the_time,
+    StructuredClient._authenticated,
+    Stream.live,
+    Stream._rest,
+)
+
+
+def _shelter() -> None:
+    """Have Ctrl-C raised outside of our tasks. anyio has no word for it, and trio need not be there: who runs on it has imported it."""
+    trio = sys.modules.get("trio")
+    if trio is not None:
+        for task in _TASKS:
+            trio.lowlevel.enable_ki_protection(task)
