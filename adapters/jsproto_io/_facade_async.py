@@ -16,6 +16,7 @@ from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.ingest import GapMode
+from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
@@ -595,6 +596,24 @@ class AsyncJetStream:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.streams(
             subject=subject,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def inventory(
+        self,
+        *,
+        consumers: bool = True,
+        timeout: float | None = None,
+    ) -> Inventory:
+        """All streams, and all consumers of each: what reports are made of.
+
+        Args:
+            consumers: also ask each stream for its consumers.
+            timeout: seconds for each page.
+        """
+        described = self._pure.inventory(
+            consumers=consumers,
             timeout=timeout,
         )
         return await self._nc.run(described)

@@ -18,6 +18,7 @@ from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.dead_letters import dead_letter
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.ingest import GapMode
+from jsproto.jetstream.api.inventory import Inventory, inventory
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
@@ -558,6 +559,16 @@ class JetStream:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
+
+    def inventory(self, *, consumers: bool = True, timeout: float | None = None) -> Procedure[Inventory]:
+        """All streams, and all consumers of each: what reports are made of.
+
+        Args:
+            consumers: also ask each stream for its consumers.
+            timeout: seconds for each page.
+        """
+        seconds = seconds_of(timeout, self.timeout)
+        return Procedure(lambda: inventory(self.api, with_consumers=consumers, timeout=seconds))
 
     # ------------------------------------------------------------------ subscribing
 
