@@ -27,7 +27,6 @@ from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
-from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -187,16 +186,16 @@ class AsyncClient(Base):
         return await self.run(Flush(timeout))
 
     def jetstream(
-        self, *, domain: str | None = None, prefix: str | None = None, timeout: float = 5.0
+        self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
     ) -> AsyncJetStream:
-        """JetStream of the own domain, of another one, or behind another API prefix.
+        """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
 
         Args:
             domain: name of another domain.
             prefix: the whole API prefix instead, for an imported API.
-            timeout: seconds that a request waits unless it says otherwise.
+            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says anything.
         """
-        return AsyncJetStream(self, JetStream(domain=domain, prefix=prefix, timeout=timeout))
+        return AsyncJetStream(self, self._js(domain, prefix, timeout))
 
     # ------------------------------------------------------------------ life
 

@@ -11,6 +11,8 @@ import ssl
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
+from attrs import evolve
+
 from jsproto.core.auth import Auth
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
@@ -31,6 +33,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
@@ -52,6 +55,7 @@ class Base:
         "_certificates",
         "_connection",
         "_driver",
+        "_jetstream",
         "_layer",
         "_options",
         "_secure",
@@ -68,6 +72,7 @@ class Base:
         self._layer: Layer | None = None
         self._secure = False
         self._web = options.get("websocket") or WebSocket()
+        self._jetstream = options.get("jetstream") or JetStream()
         self._options: Options = options_of(servers, ask=ask, **options)
         self._speaker: Speaker | None = (
             speaker() if any(server.web for server in self._options.servers) else None
@@ -119,6 +124,13 @@ class Base:
     def closed(self) -> bool:
         """Whether it is over; a client that was never entered is not."""
         return self._begun and self._connection.closed
+
+    def _js(self, domain: str | None, prefix: str | None, timeout: float | None) -> JetStream:
+        """JetStream of the client's options, or as it is told otherwise."""
+        own = self._jetstream
+        if domain is not None or prefix is not None:
+            own = JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
+        return own if timeout is None else evolve(own, timeout=timeout)
 
     # ------------------------------------------------------------------ driving
 

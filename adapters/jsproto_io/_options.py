@@ -12,6 +12,7 @@ from jsproto.core.auth import Auth
 from jsproto.core.options import Options, Tls
 from jsproto.core.servers import Server
 from jsproto.errors import AuthorizationFailed, InvalidConfig
+from jsproto.jetstream.context import JetStream
 from jsproto_io._tls import TlsFiles
 from jsproto_io._web import WebSocket
 
@@ -27,8 +28,9 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 class ConnectOptions(TypedDict, total=False):
     """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there.
 
-    Two are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
-    required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``.
+    Three are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
+    required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the
+    JetStream that ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its timeout.
     """
 
     name: str | None
@@ -36,6 +38,7 @@ class ConnectOptions(TypedDict, total=False):
     tls: Tls
     tls_context: ssl.SSLContext | TlsFiles
     websocket: WebSocket
+    jetstream: JetStream
     inbox_prefix: str
     echo: bool
     verbose: bool
@@ -75,6 +78,9 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
     options.pop("websocket", None)
+    js = options.pop("jetstream", None)
+    if js is not None and not isinstance(js, JetStream):
+        raise InvalidConfig(f"expected a JetStream as jetstream, got {type(js).__name__}")
     made = Options(servers=servers, **cast("dict[str, Any]", options))
     return evolve(made, ask_for_credentials=True) if ask else made
 

@@ -30,7 +30,6 @@ from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
-from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -258,16 +257,16 @@ class SyncClient(Base):
         return self.run(Flush(timeout))
 
     def jetstream(
-        self, *, domain: str | None = None, prefix: str | None = None, timeout: float = 5.0
+        self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
     ) -> SyncJetStream:
-        """JetStream of the own domain, of another one, or behind another API prefix.
+        """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
 
         Args:
             domain: name of another domain.
             prefix: the whole API prefix instead, for an imported API.
-            timeout: seconds that a request waits unless it says otherwise.
+            timeout: seconds that a request waits unless it says otherwise; 5 if nobody says anything.
         """
-        return SyncJetStream(self, JetStream(domain=domain, prefix=prefix, timeout=timeout))
+        return SyncJetStream(self, self._js(domain, prefix, timeout))
 
     # ------------------------------------------------------------------ life
 

@@ -241,13 +241,15 @@ def test_handles_lead_up_and_down_and_show_what_they_know(module):
 # ---------------------------------------------------------------------------------------------- options
 
 
-def test_options_by_name_are_those_of_the_core_and_the_certificates_of_the_adapters():
+def test_options_by_name_are_those_of_the_core_and_three_of_the_adapters():
     ours = {each.name: str(each.type) for each in attrs.fields(Options)}
     del ours["servers"], ours["ask_for_credentials"]
 
     named = {name: kind.__forward_arg__ for name, kind in ConnectOptions.__annotations__.items()}
 
     assert named.pop("tls_context") == "ssl.SSLContext | TlsFiles"
+    assert named.pop("websocket") == "WebSocket"
+    assert named.pop("jetstream") == "JetStream"
     assert named == ours
 
 
