@@ -11,6 +11,7 @@ from jsproto.core.message import Message
 from jsproto.core.options import Options, Tls
 from jsproto.core.procedure import Procedure, Sleep
 from jsproto.core.request import Flush, request
+from jsproto.core.request_many import Gathered, RequestMany, empty_payload
 from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, SlowConsumer, Subscription
 from jsproto.errors import (
@@ -281,6 +282,7 @@ __all__ = [
     "Form",
     "Gap",
     "GapMode",
+    "Gathered",
     "HeaderDefect",
     "Headers",
     "HeartbeatsMissed",
@@ -373,6 +375,7 @@ __all__ = [
     "RemoteProtocolError",
     "ReplayPolicy",
     "Republish",
+    "RequestMany",
     "RequestTimeout",
     "Restore",
     "RetentionPolicy",
@@ -435,6 +438,7 @@ __all__ = [
     "check_stream_update",
     "compose",
     "confirmed",
+    "empty_payload",
     "events",
     "read_event",
     "request",

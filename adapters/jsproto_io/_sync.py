@@ -27,6 +27,7 @@ from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
+from jsproto.core.request_many import RequestMany, Sentinel
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
@@ -242,6 +243,47 @@ class SyncClient(Base):
             Disconnected: the link was lost meanwhile.
         """
         return self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+
+    def request_many(
+        self,
+        subject: str,
+        payload: bytes = b"",
+        *,
+        headers: HeaderItems | None = None,
+        count: int = 0,
+        stall: float | None = None,
+        sentinel: Sentinel | None = None,
+        timeout: float = 5.0,
+    ) -> Feed[Message]:
+        """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for msg in answers: ...``.
+
+        It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
+
+        Args:
+            subject: what is asked.
+            payload: the question.
+            headers: its headers.
+            count: end after so many answers; 0 for no such end.
+            stall: end when no further answer comes for so many seconds.
+            sentinel: end with the answer of which this is true, as `jsproto.empty_payload`; it is not handed out.
+            timeout: seconds for all of it.
+
+        Raises:
+            InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises: `NoResponders` if nobody
+                listens there, `RequestTimeout` if nobody answers, `Disconnected` if the link is lost meanwhile.
+        """
+        return Feed(
+            self,
+            RequestMany(
+                subject,
+                payload,
+                headers=headers_of(headers),
+                count=count,
+                stall=stall,
+                sentinel=sentinel,
+                timeout=timeout,
+            ),
+        )
 
     def flush(self, timeout: float = 10.0) -> float:
         """Wait until the server has read everything sent so far; gives the round trip in seconds.
