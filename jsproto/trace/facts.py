@@ -132,8 +132,13 @@ class Subscribed(NamedTuple):
     taken: Interest | None
     #: A push consumer that delivers there and was made before.
     consumer: SeenConsumer | None
-    #: The same subscription on the link before, ended by a maximum of messages.
-    limited: Interest | None
+
+
+class Blamed(NamedTuple):
+    """The server said ``-ERR``."""
+
+    link: Link
+    text: str
 
 
 class PingUnanswered(NamedTuple):
@@ -195,6 +200,7 @@ Fact: TypeAlias = (
     | FlowMissed
     | Published
     | Subscribed
+    | Blamed
     | PingUnanswered
     | Silence
     | NoPull

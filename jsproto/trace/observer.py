@@ -37,6 +37,7 @@ from jsproto.trace.client import api_call, json_object, member, pull_of
 from jsproto.trace.facts import (
     Acked,
     Asked,
+    Blamed,
     Created,
     Fact,
     FlowAnswered,
@@ -239,10 +240,12 @@ class Observer:
             if not link.ready:
                 link.ready = True
                 self._after_reconnect(link)
-        elif isinstance(frame, Err) and frame.text.casefold().startswith("stale") and link.pings:
-            line, at = link.pings.popleft()
-            link.pings.clear()
-            self._tell(PingUnanswered(link, line, self._now - at))
+        elif isinstance(frame, Err):
+            self._tell(Blamed(link, frame.text))
+            if frame.text.casefold().startswith("stale") and link.pings:
+                line, at = link.pings.popleft()
+                link.pings.clear()
+                self._tell(PingUnanswered(link, line, self._now - at))
 
     def _ping_due(self, link: Link, line: int, at: float, now: float) -> None:
         if link.up and (line, at) in link.pings:
@@ -391,8 +394,10 @@ class Observer:
     # ------------------------------------------------------------------------------------------ what must follow
 
     def _expect_pull(self, link: Link, interest: Interest, lost: SeenPull, because: str) -> None:
+        told = self.line
+
         def look(_: float) -> None:
-            asked = any(pull.line > lost.line for pull in interest.pulls)
+            asked = any(pull.line > told for pull in interest.pulls)
             if link.up and interest.active and not asked:
                 self._tell(NoPull(link, lost, because))
 
@@ -476,9 +481,7 @@ class Observer:
             for each in self.consumers.values()
             if each.config.get("deliver_subject") == command.subject and not each.deleted
         ]
-        old = None if link.before is None else link.before.interests.get(command.sid)
-        limited = old if old is not None and old.limit and old.subject == command.subject else None
-        self._tell(Subscribed(link, interest, taken, made[-1] if made else None, limited))
+        self._tell(Subscribed(link, interest, taken, made[-1] if made else None))
         link.sids.add(command.sid)
         if taken is None:
             link.interests[command.sid] = interest
@@ -560,8 +563,10 @@ class Observer:
         owed = owed_bytes = 0
         pin = ""
         if interest is not None:
-            owed = sum(each.owed(self._now) for each in interest.pulls)
-            owed_bytes = sum(each.owed_bytes(self._now) for each in interest.pulls)
+            # Behind one wildcard any number of readers can pull beside each other: only their inboxes tell them apart.
+            mine = [each for each in interest.pulls if each.token == pull.token]
+            owed = sum(each.owed(self._now) for each in mine)
+            owed_bytes = sum(each.owed_bytes(self._now) for each in mine)
             pins = [each for each in interest.pulls if each.end is End.PIN_LOST]
             pin = pins[-1].pin if pins else ""
         self._tell(

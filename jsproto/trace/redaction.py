@@ -105,10 +105,10 @@ class Redactor:
         self._buffer = buffer[at:]
         return frames
 
-    def rest(self) -> list[str]:
-        """What is left at the end of a link: a frame that never became whole."""
-        left, self._buffer, self._awaited = self._buffer, b"", 0
-        return [hidden(len(left))] if left else []
+    def rest(self) -> int:
+        """Bytes left at the end of a link: of a frame that never became whole."""
+        left, self._buffer, self._awaited = len(self._buffer), b"", 0
+        return left
 
     @staticmethod
     def _size(line: bytes) -> int:

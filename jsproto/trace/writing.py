@@ -17,6 +17,10 @@ from jsproto.trace.redaction import Keep, Redactor
 ENDS: Final = frozenset({"connected", "eof", "client_close", "closed", "lost"})
 
 
+#: The event that stands for a frame of which a link ended in the middle.
+UNFINISHED: Final = "unfinished"
+
+
 @final
 class TraceWriter:
     """Writes one trace.
@@ -60,13 +64,14 @@ class TraceWriter:
         return "".join(self._ended(conn) for conn in sorted({conn for _, conn in self._halves}))
 
     def _ended(self, conn: str) -> str:
-        halves = [(kind, self._halves.pop((kind, conn), None)) for kind in "<>"]
-        return "".join(
-            own.bytes_line(kind, conn, text)
-            for kind, half in halves
-            if half is not None
-            for text in half.rest()
-        )
+        lines = ""
+        for kind in "<>":
+            half = self._halves.pop((kind, conn), None)
+            left = half.rest() if half is not None else 0
+            if left:
+                detail = {"way": kind, "bytes": left}
+                lines += own.record_line(Happened(at=self._at, name=UNFINISHED, conn=conn, detail=detail))
+        return lines
 
     def _clock(self, at: float) -> str:
         if at <= self._at:

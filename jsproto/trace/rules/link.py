@@ -6,9 +6,18 @@ from typing import Final
 
 from jsproto.errors import InvalidSubject
 from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
-from jsproto.trace.facts import NotHeard, PingUnanswered, Said, Subscribed
+from jsproto.trace.facts import Blamed, NotHeard, PingUnanswered, Said, Subscribed
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 from jsproto.wire.subjects import publish_subject, subscription_subject
+
+#: ``-ERR`` texts that blame the client's words, and not its rights or its pace.
+_FAULTS: Final = (
+    "unknown protocol operation",
+    "maximum control line exceeded",
+    "maximum payload violation",
+    "invalid client protocol",
+    "no responders requires headers",
+)
 
 
 def _before_info(fact: Said) -> str | None:
@@ -40,6 +49,10 @@ def _broken(fact: Said) -> str | None:
     if not isinstance(fact.command, Broken):
         return None
     return f"the server cannot read it and hangs up: {fact.command.text or 'wrong words or sizes'}"
+
+
+def _blamed(fact: Blamed) -> str | None:
+    return f"the server says {fact.text}, and hangs up" if fact.text.casefold().startswith(_FAULTS) else None
 
 
 def _no_headers(fact: Said) -> str | None:
@@ -112,12 +125,20 @@ def _stale_unsub(fact: Said) -> str | None:
     return None
 
 
-def _limit(fact: Subscribed) -> str | None:
-    # The UNSUB that follows decides; here only what the old one had used up can be told.
-    old = fact.limited
-    if old is None or old.got < old.limit:
+def _limit(fact: Said) -> str | None:
+    command, before = fact.command, fact.link.before
+    if not isinstance(command, UnsubLine) or before is None:
         return None
-    return f"sid {old.sid} had all its {old.limit} messages on the link before, and is made again"
+    old, new = before.interests.get(command.sid), fact.link.interests.get(command.sid)
+    if (
+        old is None
+        or new is None
+        or not old.got
+        or not 0 < old.limit <= command.limit
+        or old.subject != new.subject
+    ):
+        return None
+    return f"sid {old.sid} had {old.got} of its {old.limit} messages on the link before, and {command.limit} are asked for again"
 
 
 def _not_heard(fact: NotHeard) -> str | None:
@@ -142,6 +163,8 @@ RULES: Final = (
         clause="server 2.9 to 2.15: subscriptions made before a second CONNECT are dead", right="Send CONNECT once for each link."),
     Rule(name="command-broken", fact=Said, severity=ERROR, judge=_broken,
         clause="core protocol: grammar", right="Announce the very sizes that follow, and end each payload with CR LF."),
+    Rule(name="command-refused", fact=Blamed, severity=ERROR, judge=_blamed,
+        clause="core protocol: -ERR", right="Keep to the grammar and to the limits of INFO; nothing behind such a line was read."),
     Rule(name="headers-off", fact=Said, severity=ERROR, judge=_no_headers,
         clause="ADR-4; server: statuses reach a link without headers as empty messages", right="CONNECT with headers: true."),
     Rule(name="hpub-without-headers", fact=Said, severity=ERROR, judge=_hpub,
@@ -156,8 +179,8 @@ RULES: Final = (
         clause="core protocol: a SUB with a sid in use is ignored", right="Never give out a sid twice on a link (B151)."),
     Rule(name="unsub-stale", fact=Said, severity=WARNING, judge=_stale_unsub,
         clause="B151", right="While the link is down an UNSUB changes only the client's own table."),
-    Rule(name="limit-used-up", fact=Subscribed, severity=ERROR, judge=_limit,
-        clause="B148", right="After a reconnect ask for what is left of the maximum, and for nothing if that is nothing."),
+    Rule(name="limit-not-reduced", fact=Said, severity=ERROR, judge=_limit,
+        clause="B148", right="After a reconnect ask for what is left of the maximum."),
     Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard,
         clause="core protocol: interest dies with its link", right="Send SUB for every subscription once the new link stands."),
     Rule(name="ping-unanswered", fact=PingUnanswered, severity=ERROR, judge=_ping,

@@ -8,8 +8,8 @@ from jsproto.trace.client import number
 from jsproto.trace.facts import Created, FlowAnswered, FlowMissed, GapKept, SnapshotStalled, Subscribed
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
-#: Heartbeats in a row that miss an answer: longer than any reader should stand still.
-MISSED: Final = 3
+#: Heartbeats that miss an answer: two of them are what a client is given for everything (ADR-37).
+MISSED: Final = 2
 #: Who makes an inbox's consumer and listens within so many seconds does both for one purpose.
 AT_ONCE: Final = 1.0
 

@@ -1,0 +1,260 @@
+"""Each rule of the lint: a smallest trace that breaks it, and one beside it that keeps it.
+
+A trace is a list of steps on one link ``a``: a number moves the clock to so many seconds, bytes with ``>`` are the client's,
+others the server's, a text is an event. `hello` is the handshake of a client that does everything right.
+"""
+
+import json
+
+import pytest
+
+from jsproto.trace.lint import MOST_TOLD, RULES, Lint, lint
+from jsproto.trace.recording import Happened, Received, Sent
+
+INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1000,"headers":true} \r\n'
+OLD_INFO = INFO.replace(b"2.15.1", b"2.9.10")
+CONNECT = b'>CONNECT {"headers":true,"no_responders":true}\r\n>PING\r\n'.replace(b"\r\n>", b"\r\n")
+SUB = b">SUB _INBOX.p 2\r\n"
+D1 = "$JS.ACK.S.C.1.1.1.1700000000000000000.3"
+D2 = "$JS.ACK.S.C.1.2.2.1700000000000000000.2"
+
+
+def hello(info=INFO, connect=CONNECT):
+    return ["connected", info, connect, b"PONG\r\n"]
+
+
+def pub(subject, body=b"", reply="", **headers):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    if headers.get("block"):
+        block = headers["block"]
+    elif headers:
+        block = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        block = b"NATS/1.0\r\n" + block.encode() + b"\r\n"
+    else:
+        return f">PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
+    return (
+        f">HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode() + block + body + b"\r\n"
+    )
+
+
+def msg(subject, body=b"", reply="", sid="2"):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return f"MSG {subject} {sid} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
+
+
+def status(code, subject="_INBOX.p", reply="", sid="2", **headers):
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    block = f"NATS/1.0 {code}\r\n{lines}\r\n".encode()
+    return f"HMSG {subject} {sid} {reply} {len(block)} {len(block)}\r\n".encode() + block + b"\r\n"
+
+
+def pull(batch=1, reply="_INBOX.p", consumer="C", **members):
+    return pub(
+        f"$JS.API.CONSUMER.MSG.NEXT.S.{consumer}", {"batch": batch, "expires": 10**10, **members}, reply
+    )
+
+
+def api(verb, body=b"", reply="_INBOX.p"):
+    return pub(f"$JS.API.{verb}", body, reply)
+
+
+def create(config, name="C", reply="_INBOX.p", answer=True, verb="CONSUMER.CREATE.S"):
+    steps = [api(f"{verb}.{name}", {"stream_name": "S", "config": config}, reply)]
+    if answer:
+        body = {"type": "io.nats.jetstream.api.v1.consumer_create_response", "stream_name": "S", "name": name}
+        steps.append(msg(reply, {**body, "config": config}))
+    return steps
+
+
+def info(config, name="C"):
+    body = {
+        "type": "io.nats.jetstream.api.v1.consumer_info_response",
+        "stream_name": "S",
+        "name": name,
+        "config": config,
+    }
+    return [api(f"CONSUMER.INFO.S.{name}"), msg("_INBOX.p", body)]
+
+
+PUSH = {"deliver_subject": "_INBOX.d", "flow_control": True, "idle_heartbeat": 10**9}
+ORDERED = {**PUSH, "ack_policy": "none", "max_deliver": 1, "mem_storage": True}
+DELIVER = b">SUB _INBOX.d 3\r\n"
+DELIVERED = [*hello(), SUB, pull(5), msg("s", b"x", D1)]
+ASKED_FLOW = [*hello(), DELIVER, status("100 FlowControl Request", "_INBOX.d", "$JS.FC.S.C.a", "3")]
+MISSING = status("100 Idle Heartbeat", "_INBOX.d", sid="3", Nats_Consumer_Stalled="$JS.FC.S.C.a")
+LOOP = [*hello(), SUB, pull(10, idle_heartbeat=10**9), pull(5, idle_heartbeat=10**9)]
+LEADER = status("409 Leadership Change")
+LINE = b"a payload of one kind"
+
+
+def ordered_gap(*then):
+    def message(number):
+        return msg("s", b"x", f"$JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0", "3")
+
+    return [
+        *hello(),
+        SUB,
+        DELIVER,
+        *create(ORDERED),
+        message(1),
+        message(3),
+        *then,
+        20.0,
+        b"PING\r\n",
+        b">PONG\r\n",
+    ]
+
+
+def published(**headers):
+    return [*hello(), pub("s", b"", **headers)]
+
+
+BATCH = {"Nats_Batch_Id": "b", "Nats_Batch_Sequence": 1}
+
+# fmt: off
+#: Rule -> a trace that breaks it, and one that keeps it.
+CASES = {
+    "connect-before-info": (["connected", CONNECT, INFO], hello()),
+    "command-before-connect": (["connected", INFO, SUB, CONNECT], [*hello(), SUB]),
+    "connect-twice": ([*hello(), CONNECT], [*hello(), "eof", *hello()]),
+    "command-broken": ([*hello(), b">PUB s 5\r\nhello!\r\n"], [*hello(), b">PUB s 5\r\nhello\r\n"]),
+    "command-refused": ([*hello(), b"-ERR 'Maximum Payload Violation'\r\n"], [*hello(), b"-ERR 'Permissions Violation for Publish to \"s\"'\r\n"]),
+    "headers-off": ([*hello(connect=b">CONNECT {}\r\n"), SUB, pull()], [*hello(), SUB, pull()]),
+    "hpub-without-headers": ([*hello(connect=b">CONNECT {}\r\n"), pub("s", A="b")], published(A="b")),
+    "payload-too-large": ([*hello(), pub("s", b"x" * 1001)], [*hello(), pub("s", b"x" * 1000)]),
+    "subject-invalid": ([*hello(), pub("a..b"), b">SUB a..b 9\r\n"], [*hello(), pub("a.b"), b">SUB a.* 9\r\n", pub("$JS.API.CONSUMER.CREATE.S.C.a.>", {}, "_INBOX.p")]),
+    "reply-reserved": ([*hello(), pub("s", reply=D1)], [*hello(), pub("s", reply="_INBOX.p")]),
+    "sid-duplicate": ([*hello(), SUB, b">SUB b 2\r\n"], [*hello(), SUB, b">UNSUB 2\r\n", b">SUB b 2\r\n"]),
+    "unsub-stale": ([*hello(), SUB, "eof", *hello(), b">UNSUB 2\r\n"], [*hello(), SUB, b">UNSUB 2\r\n", b">UNSUB 2\r\n"]),
+    "limit-not-reduced": (
+        [*hello(), b">SUB a 2\r\n>UNSUB 2 2\r\n".replace(b"\n>", b"\n"), msg("a"), "eof", *hello(), b">SUB a 2\r\n>UNSUB 2 2\r\n".replace(b"\n>", b"\n")],
+        [*hello(), b">SUB a 2\r\n>UNSUB 2 2\r\n".replace(b"\n>", b"\n"), msg("a"), "eof", *hello(), b">SUB a 2\r\n>UNSUB 2 1\r\n".replace(b"\n>", b"\n")],
+    ),
+    "not-resubscribed": ([*hello(), b">SUB a 2\r\n", "eof", 1.0, *hello(), 20.0, b"PING\r\n", b">PONG\r\n"], [*hello(), b">SUB a 2\r\n", "eof", 1.0, *hello(), b">SUB a 2\r\n", 20.0, b"PING\r\n", b">PONG\r\n"]),
+    "ping-unanswered": ([*hello(), b"PING\r\n", 11.0, pub("s")], [*hello(), b"PING\r\n", 9.0, b">PONG\r\n", 11.0, pub("s")]),
+    "pong-unasked": ([*hello(), b">PONG\r\n"], [*hello(), b"PING\r\n", b">PONG\r\n"]),
+    "pull-without-reply": ([*hello(), pull(reply="")], [*hello(), SUB, pull()]),
+    "pull-without-interest": ([*hello(), pull()], [*hello(), b">SUB _INBOX.* 2\r\n", pull()]),
+    "pull-heard-twice": ([*hello(), SUB, b">SUB _INBOX.> 3\r\n", pull()], [*hello(), SUB, b">SUB _INBOX.q.> 3\r\n", pull()]),
+    "pull-body-unknown": ([*hello(), SUB, api("CONSUMER.MSG.NEXT.S.C", b"ten")], [*hello(), SUB, api("CONSUMER.MSG.NEXT.S.C", b"10"), api("CONSUMER.MSG.NEXT.S.C")]),
+    "pull-batch-below-one": ([*hello(), SUB, pull(0)], [*hello(), SUB, pull(1)]),
+    "pull-bytes-without-batch": ([*hello(), SUB, api("CONSUMER.MSG.NEXT.S.C", {"max_bytes": 9})], [*hello(), SUB, pull(9, max_bytes=9)]),
+    "pull-duration-invalid": ([*hello(), SUB, pull(expires=1.5)], [*hello(), SUB, pull(expires=15)]),
+    "pull-heartbeat-too-long": ([*hello(), SUB, pull(idle_heartbeat=6 * 10**9)], [*hello(), SUB, pull(idle_heartbeat=5 * 10**9)]),
+    "pull-without-heartbeat": ([*hello(), SUB, pull(expires=30 * 10**9)], [*hello(), SUB, pull(expires=30 * 10**9, idle_heartbeat=10**9), pull(expires=29 * 10**9)]),
+    "pull-over-asks": ([*hello(), SUB, pull(10), pull(10)], [*hello(), SUB, pull(2), msg("s", b"", D1), pull(1), status("408 Request Timeout", Nats_Pending_Messages=1, Nats_Pending_Bytes=0), pull(1), 11.0, pull(2)]),
+    "pull-without-group": ([*hello(), SUB, *info({"priority_groups": ["g"]}), pull()], [*hello(), SUB, *info({"priority_groups": ["g"]}), pull(group="g")]),
+    "pull-of-push-consumer": ([*hello(), SUB, *info({"deliver_subject": "d"}), pull()], [*hello(), SUB, *info({}), pull()]),
+    "pull-above-limit": ([*hello(), SUB, *info({"max_batch": 5}), pull(6)], [*hello(), SUB, *info({"max_batch": 5}), pull(5)]),
+    "pin-stale": ([*hello(), SUB, pull(id="x"), status("423 Nats-Wrong-Pin-Id"), pull(id="x")], [*hello(), SUB, pull(id="x"), status("423 Nats-Wrong-Pin-Id"), pull()]),
+    "inbox-reused": ([*hello(), SUB, pull(), "eof", *hello(), SUB, pull()], [*hello(), SUB, pull(), "eof", *hello(), b">SUB _INBOX.q 2\r\n", pull(reply="_INBOX.q")]),
+    "pull-storm": ([*hello(), SUB, *([pull(), status("503")] * 10)], [*hello(), SUB, *([pull(), status("503")] * 5), 4.0, *([pull(), status("503")] * 5)]),
+    "heartbeats-ignored": ([*LOOP, 5.0, pub("s")], [*LOOP, 3.0, status("100 Idle Heartbeat"), 5.0, pub("s"), pull(15, idle_heartbeat=10**9)]),
+    "pull-stalled": ([*LOOP, LEADER, 31.0, pub("s")], [*LOOP, LEADER, 1.0, pull(10), 32.0, pub("s")]),
+    "no-pull-after-reconnect": ([*LOOP, "eof", 1.0, *hello(), 32.0, pub("s")], [*LOOP, "eof", 1.0, *hello(), b">SUB _INBOX.q 4\r\n", pull(10, reply="_INBOX.q"), 32.0, pub("s")]),
+    "ack-subject-malformed": ([*DELIVERED, pub("$JS.ACK.S.C.1.1.1")], [*DELIVERED, pub(D1)]),
+    "ack-subject-altered": ([*DELIVERED, pub(D1[:-1] + "4")], [*DELIVERED, pub(D1), pub(D2)]),
+    "ack-body-unknown": ([*DELIVERED, pub(D1, b"+ack")], [*DELIVERED, pub(D1, b"+WPI"), pub(D1, b"+TERM no")]),
+    "nak-delay-unreadable": ([*DELIVERED, pub(D1, b'-NAK {"delay":1.5}')], [*DELIVERED, pub(D1, b'-NAK {"delay":15}'), pub(D2, b"-NAK 1.2s"), pub(D2, b"-NAK")]),
+    "next-without-reply": ([*DELIVERED, pub(D1, b"+NXT")], [*DELIVERED, pub(D1, b"+NXT", "_INBOX.p")]),
+    "term-reason-too-new": ([*hello(OLD_INFO), pub(D1, b"+TERM no")], [*hello(OLD_INFO), pub(D1, b"+TERM"), "eof", *hello(), pub(D1, b"+TERM no")]),
+    "ack-twice": ([*DELIVERED, pub(D1, b"+ACK"), pub(D1)], [*DELIVERED, pub(D1, b"+WPI"), pub(D1, b"+ACK", "_INBOX.p"), pub(D1, b"+ACK"), "eof", *hello(), pub(D1, b"+ACK")]),
+    "progress-after-ack": ([*DELIVERED, pub(D1), pub(D1, b"+WPI")], [*DELIVERED, pub(D1, b"+WPI"), pub(D1)]),
+    "ack-of-none": ([*hello(), SUB, *info({"ack_policy": "none"}), pub(D1)], [*hello(), SUB, *info({"ack_policy": "explicit"}), pub(D1)]),
+    "sub-after-create": ([*hello(), SUB, *create(PUSH), DELIVER], [*hello(), SUB, DELIVER, *create(PUSH)]),
+    "deliver-group-ignored": ([*hello(), SUB, *info({"deliver_subject": "d", "deliver_group": "g"}), b">SUB d 3\r\n"], [*hello(), SUB, *info({"deliver_subject": "d", "deliver_group": "g"}), b">SUB d g 3\r\n"]),
+    "flow-unanswered": ([*ASKED_FLOW, MISSING, MISSING, MISSING], [*ASKED_FLOW, MISSING, pub("$JS.FC.S.C.a"), MISSING, MISSING]),
+    "flow-answered-twice": ([*ASKED_FLOW, pub("$JS.FC.S.C.a"), pub("$JS.FC.S.C.a")], [*ASKED_FLOW, pub("$JS.FC.S.C.a"), MISSING, pub("$JS.FC.S.C.a")]),
+    "flow-answer-altered": ([*ASKED_FLOW, pub("$JS.FC.S.C.b")], [*ASKED_FLOW, pub("$JS.FC.S.C.a")]),
+    "flow-answer-not-empty": ([*ASKED_FLOW, pub("$JS.FC.S.C.a", b"+ACK")], [*ASKED_FLOW, pub("$JS.FC.S.C.a")]),
+    "flow-without-heartbeat": ([*hello(), SUB, DELIVER, *create({**PUSH, "idle_heartbeat": 0})], [*hello(), SUB, DELIVER, *create(PUSH)]),
+    "heartbeat-of-pull-consumer": ([*hello(), SUB, *create({"idle_heartbeat": 1})], [*hello(), SUB, *create({})]),
+    "heartbeat-in-group": ([*hello(), SUB, DELIVER, *create({**PUSH, "deliver_group": "g"})], [*hello(), SUB, DELIVER, *create({"deliver_subject": "_INBOX.d", "deliver_group": "g"})]),
+    "start-contradicts": ([*hello(), SUB, *create({"deliver_policy": "by_start_sequence"})], [*hello(), SUB, *create({"deliver_policy": "by_start_sequence", "opt_start_seq": 1})]),
+    "filter-contradicts": ([*hello(), SUB, *create({"filter_subject": "a", "filter_subjects": ["b"]})], [*hello(), SUB, *create({"filter_subject": "a"})]),
+    "name-contradicts": ([*hello(), SUB, *create({"name": "D"})], [*hello(), SUB, *create({"name": "C", "durable_name": "C"})]),
+    "ordered-name-reused": ([*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED)], [*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED, "D")]),
+    "gap-ignored": (ordered_gap(), ordered_gap(*create(ORDERED, "D"))),
+    "snapshot-unanswered": ([*hello(), SUB, status("408 No Flow Response")], [*hello(), SUB, status("204")]),
+    "header-damaged": ([*hello(), pub("s", block=b"NATS/1.0\r\nA: b\r\n\r\nNats-Msg-Id: 1\r\n\r\n")], published(A="b")),
+    "status-forged": ([*hello(), pub("s", block=b"NATS/1.0 404\r\n\r\n")], published(A="404")),
+    "header-case": (published(nats_msg_id=1), published(Nats_Msg_Id=1, A=2)),
+    "msg-id-blank": (published(Nats_Msg_Id="1 "), published(Nats_Msg_Id=" 1")),
+    "msg-id-reused": ([*hello(), pub("s", b"a", Nats_Msg_Id=1), pub("s", b"b", Nats_Msg_Id=1)], [*hello(), pub("s", b"a", Nats_Msg_Id=1), pub("s", b"a", Nats_Msg_Id=1), pub("t", b"b", Nats_Msg_Id=1)]),
+    "publish-retried": (
+        [*hello(), SUB, pub("s", LINE, "_INBOX.p"), "eof", *hello(), SUB, pub("s", LINE, "_INBOX.p")],
+        [*hello(), SUB, pub("s", LINE, "_INBOX.p"), msg("_INBOX.p", {"stream": "S", "seq": 1}), pub("s", LINE, "_INBOX.p"), "eof", *hello(), SUB, pub("s", LINE, "_INBOX.p")],
+    ),
+    "expectation-not-numeric": (published(Nats_Expected_Last_Sequence="x"), published(Nats_Expected_Last_Sequence=0)),
+    "rollup-unknown": (published(Nats_Rollup="some"), published(Nats_Rollup="sub")),
+    "ttl-unreadable": (published(Nats_TTL="10ms"), [*published(Nats_TTL="1h30m"), *published(Nats_TTL="never"), *published(Nats_TTL="10s")]),
+    "increment-unreadable": (published(Nats_Incr="1"), published(Nats_Incr="+1")),
+    "batch-unreadable": (published(Nats_Batch_Id="b"), [*hello(), pub("s", **BATCH)]),
+    "header-reserved": (published(Nats_Stream_Source="S 1"), published(A="S 1")),
+    "api-unknown": ([*hello(), SUB, api("STREAM.FOO.S")], [*hello(), SUB, api("STREAM.INFO.S"), pub("$JS.hub.API.INFO", b"", "_INBOX.p")]),
+    "api-without-reply": ([*hello(), api("STREAM.INFO.S", reply="")], [*hello(), SUB, api("STREAM.INFO.S")]),
+    "api-without-interest": ([*hello(), api("STREAM.INFO.S")], [*hello(), SUB, api("STREAM.INFO.S")]),
+    "reply-reused": ([*hello(), SUB, api("INFO"), api("INFO")], [*hello(), SUB, api("INFO"), msg("_INBOX.p", {}), api("INFO")]),
+    "offset-negative": ([*hello(), SUB, api("STREAM.NAMES", {"offset": -1})], [*hello(), SUB, api("STREAM.NAMES", {"offset": 0})]),
+    "delete-with-body": ([*hello(), SUB, api("STREAM.DELETE.S", {})], [*hello(), SUB, api("STREAM.DELETE.S")]),
+    "direct-get-empty": ([*hello(), SUB, api("DIRECT.GET.S", {"batch": 3})], [*hello(), SUB, api("DIRECT.GET.S", {"seq": 3}), api("DIRECT.GET.S.a.b")]),
+}
+# fmt: on
+
+
+def records(steps):
+    at, line = 0.0, 1
+    for step in steps:
+        if isinstance(step, float):
+            at = step
+            continue
+        line += 1
+        if isinstance(step, str):
+            yield line, Happened(at=at, conn="a", name=step, detail={})
+        elif step.startswith(b">"):
+            yield line, Sent(at=at, conn="a", data=step[1:])
+        else:
+            yield line, Received(at=at, conn="a", data=step)
+
+
+def found(steps) -> set[str]:
+    return {finding.rule for finding in lint(records(steps))}
+
+
+def test_every_rule_has_a_trace_that_breaks_it_and_one_that_keeps_it():
+    assert sorted(CASES) == sorted(rule.name for rule in RULES)
+    assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_trace_that_breaks_a_rule_is_found(rule):
+    assert rule in found(CASES[rule][0])
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_the_trace_that_keeps_a_rule_is_not_found(rule):
+    assert rule not in found(CASES[rule][1])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_finding_says_where_it_is_written_and_what_is_right(rule):
+    finding = next(each for each in lint(records(CASES[rule.name][0])) if each.rule == rule.name)
+
+    assert finding.clause == rule.clause
+    assert finding.right == rule.right
+    assert finding.right.endswith(".")
+    assert finding.words
+    assert finding.conn == "a"
+    assert finding.line > 1
+
+
+def test_what_happens_again_and_again_is_told_so_often_and_then_counted():
+    judge = Lint()
+    findings = [
+        each
+        for line, record in records([*hello(), *([b">PONG\r\n"] * 50)])
+        for each in judge.feed(line, record)
+    ]
+
+    assert len(findings) == MOST_TOLD
+    assert dict(judge.counted) == {"pong-unasked": 50}
