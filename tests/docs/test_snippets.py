@@ -108,6 +108,7 @@ def test_the_pages_that_teach_have_snippets():
         "first-steps.md",
         "machines.md",
         "ordered-consumers.md",
+        "publishing.md",
         "pull-consumers.md",
         "push-subscriptions.md",
         "streams-and-consumers.md",

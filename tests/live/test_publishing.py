@@ -22,6 +22,7 @@ from jsproto import (
     MessageNotFound,
     MessagesLost,
     NoResponders,
+    Outcome,
     Patience,
     PublishOptions,
     RequestTimeout,
@@ -34,7 +35,8 @@ from jsproto import (
     compose,
 )
 from jsproto.jetstream.api.publish_checks import check_batching
-from tests.live.conftest import turn
+from jsproto_io.blocking import connect
+from tests.live.conftest import QUICK, turn
 
 pytestmark = pytest.mark.live
 
@@ -273,6 +275,29 @@ def test_relayed_twice_is_stored_once_and_settled(js, make):
     assert (one.seq, one.duplicate, other.seq, other.duplicate) == (2, False, 2, True)
     assert stored(stream) == [("p.in", b"order"), ("p.out", b"order")]
     assert consumer.info().num_ack_pending == 0
+
+
+@pytest.mark.parametrize("version", ["2.11.11", "2.15.1"])
+def test_a_window_over_servers_that_are_killed_stores_each_id_once(start_server, within, version):
+    server = start_server(version, config="jetstream { sync_interval: always }")
+    amount, kills = 2_000, {400, 900, 1_500}
+    with within(60.0), connect(server.url, **QUICK) as nc:
+        js = nc.jetstream()
+        stream = js.create_stream(name="PUB", subjects=["p.>"])
+        with js.publish_window(resend=True, ack_timeout=30.0, retries=100) as window:
+            for number in range(amount):
+                if number in kills:
+                    server.kill()
+                    server.start()
+                window.put(compose("p.a", b"x", msg_id=str(number)))
+            window.drain()
+            results = list(window.results())
+        with stream.read() as messages:
+            ids = [each.headers["Nats-Msg-Id"] for each in messages]
+
+    assert {each.outcome for each in results} == {Outcome.ACKED}
+    assert len(results) == amount
+    assert sorted(map(int, ids)) == list(range(amount))
 
 
 # ------------------------------------------------------------------------------------------------ atomic batches
