@@ -56,3 +56,11 @@ def test_cycles_of_reconnect_fetch_and_timeout_leave_nothing_behind():
         [("memory", 500, {}), ("live", 20, {})],
     )
     assert all(each["ends"] == {"EXPIRED": each["cycles"], "NO_MESSAGES": each["cycles"]} for each in told)
+
+
+def test_every_publish_through_a_window_ends_once_and_each_id_is_stored_once_while_the_server_is_killed():
+    code, told = long_run("window.py", "--messages", "6000", "--plain", "3000", "--kills", "2")
+
+    assert (code, [(each["form"], each["wrong"]) for each in told]) == (0, [("resend", {}), ("plain", {})])
+    assert told[0]["stored"] == 6000
+    assert told[1]["ends"]["ACKED"] <= told[1]["stored"] <= 3000
