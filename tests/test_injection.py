@@ -13,6 +13,7 @@ import pytest
 
 from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options, StreamConfig
 from jsproto.core.request import request
+from jsproto.core.request_many import RequestMany
 from jsproto.core.subscription import Subscription
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.encoder import encode
@@ -134,6 +135,7 @@ NAMES: dict[str, Entry] = {
     "encode: UNSUB sid": writes(Unsub),
     "Options: inbox_prefix": lambda _, text: Options(servers="nats://a:4222", inbox_prefix=text),
     "request: subject": opens(request),
+    "request_many: subject": opens(RequestMany),
     "subscription: subject": opens(Subscription),
     "subscription: queue": opens(lambda text: Subscription("a", queue=text)),
     "publish: subject": opens(JS.publish),

@@ -48,7 +48,7 @@ class Subscription(Conversation[Message]):
         policy: what happens to messages that do not fit.
 
     Attributes:
-        dropped: messages lost to the policy so far.
+        dropped: messages lost to the policy so far: what came is what was taken, what waits, and these.
     """
 
     __slots__ = (
@@ -121,6 +121,8 @@ class Subscription(Conversation[Message]):
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages came."""
         if self.ended:
+            if isinstance(self.error, SlowConsumer):
+                self.dropped += len(run)
             return
         size = 0
         for frame in run:
@@ -193,7 +195,7 @@ class Subscription(Conversation[Message]):
 
     def _overflow(self, run: Sequence[Delivery]) -> None:
         dropped = 0
-        for frame in run:
+        for at, frame in enumerate(run):
             size = _size(frame)
             if self._policy is Overflow.DROP_OLDEST:
                 while self._backlog.count and not self._fits(size):
@@ -204,6 +206,7 @@ class Subscription(Conversation[Message]):
                 self._backlog.push([frame])
                 self._bytes += size
             elif self._policy is Overflow.FAIL:
+                self.dropped += len(run) - at
                 self.end(
                     SlowConsumer(
                         f"expected at most {self._max_messages} messages and {self._max_bytes} bytes waiting on "

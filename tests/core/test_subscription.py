@@ -173,7 +173,7 @@ def test_closing_from_within_is_harmless_B217():
 @given(
     st.lists(st.integers(1, 5) | st.just("take") | st.just("all"), max_size=30),
     st.integers(1, 6),
-    st.sampled_from([Overflow.DROP_NEWEST, Overflow.DROP_OLDEST]),
+    st.sampled_from(Overflow),
 )
 def test_every_message_is_taken_waiting_or_counted_as_dropped(script, most, policy):
     sub, twin = opened(max_messages=most, policy=policy), opened(max_messages=most, policy=policy)
@@ -188,6 +188,8 @@ def test_every_message_is_taken_waiting_or_counted_as_dropped(script, most, poli
                 each.delivered([frame(b"%d" % number) for number in range(came, came + step)], 0.0)
         if isinstance(step, int):
             came += step
+        elif sub.ended and not sub.readable:
+            pass  # nothing but the error is left
         elif step == "take":
             one, other = sub.take(0.0), twin.take(0.0)
             assert (one is NEED_DATA) is (other is NEED_DATA)
