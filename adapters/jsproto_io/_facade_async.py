@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Unpack, final
 
@@ -22,10 +22,11 @@ from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stored import StoredMessage
 from jsproto.jetstream.api.stream import Placement, StreamConfig, StreamInfo
+from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.ingest import IngestResult
@@ -418,6 +419,11 @@ class AsyncJetStream:
     def meta(self) -> AsyncMeta:
         """All JetStream servers together, for whoever is of the system account."""
         return AsyncMeta(self._nc, self._pure.meta)
+
+    @property
+    def system(self) -> AsyncSystem:
+        """The servers themselves, for whoever is of the system account."""
+        return AsyncSystem(self._nc, self._pure.system)
 
     def stream(
         self,
@@ -974,6 +980,276 @@ class AsyncMeta:
         """
         described = self._pure.purge_account(
             account,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+
+@final
+class AsyncSystem:
+    """The servers themselves. They answer the system account; of others only `user_info`."""
+
+    __slots__ = ("_nc", "_pure")
+
+    def __init__(self, nc: AsyncVerbs, pure: System) -> None:
+        self._nc = nc
+        self._pure = pure
+
+    def __repr__(self) -> str:
+        return f"Async{self._pure!r}"
+
+    @property
+    def js(self) -> AsyncJetStream:
+        """As in `jsproto.jetstream.context.System`."""
+        return AsyncJetStream(self._nc, self._pure.js)
+
+    async def ask(
+        self,
+        what: str,
+        *,
+        server: str = "",
+        options: Mapping[str, object] | None = None,
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
+
+        Args:
+            what: the word.
+            server: the id of the only server to ask.
+            options: members of the request, as the server names them; ``server_name``, ``cluster``, ``host``, ``domain`` and
+                ``tags`` choose who answers.
+            expect: so many servers will answer; without it, the end is judged by silence.
+            stall: seconds of silence after an answer.
+            timeout: seconds for all.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account, or not known to these servers.
+            ApiError: the servers say no, all of them.
+            InvalidSubject: no such word, or no id; nothing was sent.
+        """
+        described = self._pure.ask(
+            what,
+            server=server,
+            options=options,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def statsz(
+        self,
+        *,
+        server: str = "",
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """The server in numbers; ``active_servers`` says how many there are.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+        """
+        described = self._pure.statsz(
+            server=server,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def varz(
+        self,
+        *,
+        server: str = "",
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """Configuration and state of the server as a whole.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+        """
+        described = self._pure.varz(
+            server=server,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def jsz(
+        self,
+        *,
+        server: str = "",
+        account: str = "",
+        accounts: bool = False,
+        streams: bool = False,
+        consumers: bool = False,
+        config: bool = False,
+        leader_only: bool = False,
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
+
+        Args:
+            server: the id of the only server to ask.
+            account: only this one.
+            accounts: with each account.
+            streams: with each stream.
+            consumers: with each consumer.
+            config: with their configurations.
+            leader_only: only the leader of all answers.
+            expect: so many servers will answer.
+            stall: seconds of silence after an answer.
+            timeout: seconds for all.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+            ApiError: the servers say no, all of them.
+        """
+        described = self._pure.jsz(
+            server=server,
+            account=account,
+            accounts=accounts,
+            streams=streams,
+            consumers=consumers,
+            config=config,
+            leader_only=leader_only,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def connz(
+        self,
+        *,
+        server: str = "",
+        account: str = "",
+        subscriptions: bool = False,
+        limit: int = 0,
+        offset: int = 0,
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """Connections of clients.
+
+        Args:
+            server: the id of the only server to ask.
+            account: only those of this one.
+            subscriptions: with the subjects that each listens on.
+            limit: most connections of one answer; 0 leaves it to the server (1024).
+            offset: so many are skipped.
+            expect: so many servers will answer.
+            stall: seconds of silence after an answer.
+            timeout: seconds for all.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+            ApiError: the servers say no, all of them.
+        """
+        described = self._pure.connz(
+            server=server,
+            account=account,
+            subscriptions=subscriptions,
+            limit=limit,
+            offset=offset,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def healthz(
+        self,
+        *,
+        server: str = "",
+        account: str = "",
+        stream: str = "",
+        consumer: str = "",
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
+
+        Args:
+            server: the id of the only server to ask.
+            account: whose stream.
+            stream: only whether this is well.
+            consumer: and this consumer of it.
+            expect: so many servers will answer.
+            stall: seconds of silence after an answer.
+            timeout: seconds for all.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+            ApiError: the servers say no, all of them.
+        """
+        described = self._pure.healthz(
+            server=server,
+            account=account,
+            stream=stream,
+            consumer=consumer,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def account(
+        self,
+        account: str,
+        what: str = "INFO",
+        *,
+        options: Mapping[str, object] | None = None,
+        expect: int = 0,
+        stall: float = 0.3,
+        timeout: float | None = None,
+    ) -> tuple[ServerAnswer, ...]:
+        """What the servers know of one account.
+
+        Args:
+            account: its name or key.
+            what: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ`` or ``LEAFZ``.
+            options: members of the request, as the server names them.
+            expect: so many servers will answer.
+            stall: seconds of silence after an answer.
+            timeout: seconds for all.
+
+        Raises:
+            NoResponders, RequestTimeout: nobody answers: not the system account.
+            ApiError: the servers say no, all of them.
+            InvalidSubject: no such word, or no name; nothing was sent.
+        """
+        described = self._pure.account(
+            account,
+            what,
+            options=options,
+            expect=expect,
+            stall=stall,
+            timeout=timeout,
+        )
+        return await self._nc.run(described)
+
+    async def user_info(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> ServerAnswer:
+        """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
+
+        Raises:
+            NoResponders, RequestTimeout: an older server.
+        """
+        described = self._pure.user_info(
             timeout=timeout,
         )
         return await self._nc.run(described)

@@ -24,7 +24,14 @@ import attrs
 from jsproto.jetstream import context
 
 _HERE: Final = Path(__file__).parent
-_HANDLES: Final = (context.JetStream, context.Meta, context.Stream, context.StoredMessages, context.Consumer)
+_HANDLES: Final = (
+    context.JetStream,
+    context.Meta,
+    context.System,
+    context.Stream,
+    context.StoredMessages,
+    context.Consumer,
+)
 _MODULES: Final = tuple(sys.modules[each.__module__] for each in _HANDLES)
 _NAMES: Final = tuple(each.__name__ for each in _HANDLES)
 _WIDTH: Final = 110
@@ -32,6 +39,7 @@ _WIDTH: Final = 110
 #: What a description returned by the facade wants: the verb, and the type of what the verb gives.
 _WANTS: Final = {
     "Procedure": ("run", ""),
+    "Gather": ("run", ""),
     "NextMessage": ("run", "{colour}Message"),
     "Fetch": ("stream", "{colour}Feed[{colour}Message]"),
     "Consume": ("stream", "{colour}Feed[{colour}Message]"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
+from jsproto.core.gather import Gather
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure
 from jsproto.jetstream.ack_next import AckNext
@@ -18,7 +19,7 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.batch import BatchPublish, WholeBatch
 from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream, System
 from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.ingest import FastIngest
@@ -49,7 +50,7 @@ def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_pa
 
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
-@pytest.mark.parametrize("pure", [JetStream, Meta, Stream, StoredMessages, Consumer])
+@pytest.mark.parametrize("pure", [JetStream, Meta, System, Stream, StoredMessages, Consumer])
 def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstring(colour, module, pure):
     friendly = getattr(module, colour.name + pure.__name__)
     names = [name for name in vars(pure) if not name.startswith("_") and name != "api"]
@@ -114,6 +115,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "delete_stream", ("S",), {}, "run", Procedure
     yield JetStream, "stream_names", (), {}, "run", Procedure
     yield JetStream, "streams", (), {}, "run", Procedure
+    yield JetStream, "inventory", (), {"consumers": False}, "run", Procedure
     yield JetStream, "subscribe", ("s.a",), {"ack_policy": "none"}, "stream", PushSubscription
     yield JetStream, "pull_subscribe", ("s.a",), {"durable_name": "C"}, "run", Procedure
     yield JetStream, "ordered_consumer", ("S",), {"deliver_policy": "new"}, "stream", OrderedConsumer
@@ -124,6 +126,14 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Meta, "move_stream", ("A", "S"), {"server": "n1"}, "run", Procedure
     yield Meta, "cancel_move", ("A", "S"), {}, "run", Procedure
     yield Meta, "purge_account", ("A",), {}, "run", Procedure
+    yield System, "ask", ("ROUTEZ",), {}, "run", Gather
+    yield System, "statsz", (), {}, "run", Gather
+    yield System, "varz", (), {"server": "NABC"}, "run", Gather
+    yield System, "jsz", (), {"accounts": True}, "run", Gather
+    yield System, "connz", (), {"account": "A"}, "run", Gather
+    yield System, "healthz", (), {"stream": "S"}, "run", Gather
+    yield System, "account", ("A",), {}, "run", Gather
+    yield System, "user_info", (), {}, "run", Gather
     yield Stream, "step_down", (), {"wait": False}, "run", Procedure
     yield Stream, "remove_peer", ("n1",), {}, "run", Procedure
     yield Stream, "info", (), {}, "run", Procedure
@@ -191,6 +201,7 @@ def test_a_method_puts_its_verb_around_the_description(is_async, call):
     on = {
         JetStream: js,
         Meta: js.meta,
+        System: js.system,
         Stream: stream,
         StoredMessages: stream.messages,
         Consumer: stream.consumer("C"),
@@ -212,7 +223,7 @@ def test_all_methods_are_called_above():
     called = {(each[0], each[1]) for each in calls()}
     there = {
         (pure, name)
-        for pure in (JetStream, Meta, Stream, StoredMessages, Consumer)
+        for pure in (JetStream, Meta, System, Stream, StoredMessages, Consumer)
         for name, member in vars(pure).items()
         if inspect.isfunction(member) and not name.startswith("_")
     }

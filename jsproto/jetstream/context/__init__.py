@@ -22,5 +22,6 @@ from jsproto.jetstream.context.jetstream import JetStream
 from jsproto.jetstream.context.messages import StoredMessages
 from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
+from jsproto.jetstream.context.system import System
 
-__all__ = ["Consumer", "JetStream", "Meta", "NextMessage", "StoredMessages", "Stream"]
+__all__ = ["Consumer", "JetStream", "Meta", "NextMessage", "StoredMessages", "Stream", "System"]

@@ -31,6 +31,7 @@ from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.meta import Meta
 from jsproto.jetstream.context.stream import Stream
+from jsproto.jetstream.context.system import System
 from jsproto.jetstream.exactly_once import Patience, publish_once, relayed
 from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.message import JsMessage, confirmed
@@ -406,6 +407,11 @@ class JetStream:
     def meta(self) -> Meta:
         """All JetStream servers together, for whoever is of the system account."""
         return Meta(js=self)
+
+    @property
+    def system(self) -> System:
+        """The servers themselves, for whoever is of the system account."""
+        return System(js=self)
 
     # ------------------------------------------------------------------ streams
 
