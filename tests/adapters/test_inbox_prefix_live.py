@@ -59,7 +59,8 @@ def test_every_path_stays_below_the_prefix(start_server):
         assert b"0" == stream.messages.by_seq(1).payload
         with stream.messages.batch(limit=3) as messages:
             assert [b"0", b"1", b"2"] == [message.payload for message in messages]
-        with stream.snapshot() as chunks:
+        # With consumers 2.15.1 may fail over one that was just deleted.
+        with stream.snapshot(consumers=False) as chunks:
             assert sum(len(chunk) for chunk in chunks) > 0
         assert nc.flush() > 0.0
         with nc.subscribe("open.q") as questions:
