@@ -113,6 +113,12 @@ def _judged(path: Path) -> tuple[list[Finding], Counter[str], str | None]:
                 found += judge.feed(line, record)
     except (TraceError, OSError) as error:
         return found, judge.counted, _located(path, error)
+    for conn, _, line in judge.observer.unreadable:
+        return (
+            found,
+            judge.counted,
+            f"{path}, line {line}: what the server says on {conn} makes no sense any more",
+        )
     return found, judge.counted, None
 
 

@@ -86,7 +86,7 @@ def frame_words(frame: Frame) -> str:
                 f"on {subject} ({len(payload)} bytes), {about.num_pending} left"
             )
         case Info():
-            return f"INFO {frame.version}" + (", lame duck" if frame.lame_duck else "")
+            return f"INFO {frame.version}".rstrip() + (", lame duck" if frame.lame_duck else "")
         case Err():
             return f"-ERR {frame.text}"
         case Control():

@@ -1,0 +1,273 @@
+import json
+
+import pytest
+
+from jsproto_cli.main import main
+
+GOOD = r"""#jsproto-trace/2
+: server_version 2.15.1
+= a connected
+< a INFO {"server_id":"N","version":"2.15.1","headers":true} \r\n
+> a CONNECT {"lang":"python","headers":true,"no_responders":true}\r\nPING\r\n
+< a PONG\r\n
+> a SUB _INBOX.p 2\r\n
+@ 0.5
+! a fetch {"batch":2}
+> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p 47\r\n{"batch":2,"expires":5000000000,"max_bytes":99}\r\n
+< a MSG orders.new 2 $JS.ACK.S.C.1.1.1.1795813228857713434.0 5\r\n\{5}\r\n
+> a PUB $JS.ACK.S.C.1.1.1.1795813228857713434.0 4\r\n+ACK\r\n
+< a HMSG _INBOX.p 2 81 81\r\nNATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 1\r\nNats-Pending-Bytes: 9\r\n\r\n\r\n
+"""
+BAD = GOOD + "> a PUB $JS.ACK.S.C.1.1.1.1795813228857713434.0 4\\r\\n+ACK\\r\\n\n" * 2
+BROKEN = GOOD + "? what\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, text in (("good", GOOD), ("in/bad", BAD)):
+        (tmp_path / f"{name}.trace").write_text(text)
+    return tmp_path
+
+
+def test_lint_says_one_line_for_each_file_and_a_summary(folder, capsys):
+    code = main(["lint", str(folder)])
+
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}/good.trace: nothing found",
+        f"{folder}/in/bad.trace: ack-twice 2",
+        "2 files, 2 findings of 1 rules",
+    ]
+    assert code == 1
+
+
+def test_lint_of_one_file_explains_what_it_found(folder, capsys):
+    code = main(["lint", str(folder / "in" / "bad.trace")])
+    out = capsys.readouterr().out
+
+    assert code == 1
+    assert (
+        "line 14, 0.500 s, a: error ack-twice: the delivery in line 11 was settled already, by b'+ACK'" in out
+    )
+    assert "ADR-15: a message is acknowledged once (B103). Ignore every ack behind the first" in out
+
+
+def test_lint_of_a_good_file_is_well(folder, capsys):
+    assert main(["lint", str(folder / "good.trace")]) == 0
+    assert capsys.readouterr().out.endswith("1 files, 0 findings of 0 rules\n")
+
+
+def test_lint_in_json_is_one_object_for_each_file(folder, capsys):
+    code = main(["lint", "--json", str(folder)])
+    good, bad = map(json.loads, capsys.readouterr().out.splitlines())
+
+    assert code == 1
+    assert (good["findings"], good["error"]) == ([], None)
+    assert bad["counted"] == {"ack-twice": 2}
+    assert {name: bad["findings"][0][name] for name in ("rule", "severity", "line", "conn")} == {
+        "rule": "ack-twice",
+        "severity": "error",
+        "line": 14,
+        "conn": "a",
+    }
+
+
+def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys):
+    assert main(["lint", "--as-toml", str(folder)]) == 0
+    expected = folder / "findings.toml"
+    expected.write_text(capsys.readouterr().out)
+
+    assert main(["lint", "--expect", str(expected), str(folder)]) == 0
+    assert capsys.readouterr().out.endswith("0 files differ from what was expected\n")
+
+    expected.write_text('"good" = ["ack-twice"]\n')
+    assert main(["lint", "--expect", str(expected), str(folder)]) == 1
+    assert "  expected ['ack-twice'], found []" in capsys.readouterr().out
+
+
+def test_the_rules_are_shown_with_what_is_right(capsys):
+    assert main(["lint", "--rules"]) == 0
+    assert "ack-twice (error)\n    ADR-15: a message is acknowledged once (B103)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["lint", "replay"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_file_that_cannot_be_read_is_one_error_with_its_line(tmp_path, capsys, command, form):
+    (tmp_path / "x.trace").write_text(BROKEN)
+
+    assert main([command, *form, str(tmp_path)]) == 1
+    assert f"{tmp_path}/x.trace, line 14: expected a line that begins with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["lint", "replay"])
+def test_a_file_that_is_not_there_is_told(tmp_path, capsys, command):
+    assert main([command, str(tmp_path / "none.trace")]) == 1
+    assert f"{tmp_path}/none.trace: No such file or directory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["lint", "replay"])
+def test_a_folder_without_traces_is_a_mistake(tmp_path, capsys, command):
+    assert main([command, str(tmp_path)]) == 2
+    assert "at least one .jsonl or .trace file" in capsys.readouterr().err
+
+
+def test_replay_counts_what_it_read(folder, capsys):
+    assert main(["replay", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}/good.trace: 5 commands, 1 HMSG, 1 INFO, 1 MSG, 1 PONG",
+        f"{folder}/in/bad.trace: 7 commands, 1 HMSG, 1 INFO, 1 MSG, 1 PONG",
+        "2 files, 8 frames, 0 files with a fault",
+    ]
+
+
+def test_replay_in_json(folder, capsys):
+    assert main(["replay", "--json", str(folder / "good.trace")]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert (told["error"], told["commands"], told["unreadable"]) == (None, 5, [])
+
+
+def test_replay_names_bytes_of_a_server_that_make_no_sense(tmp_path, capsys):
+    (tmp_path / "x.trace").write_text(GOOD + "< a nonsense\\r\\n\n")
+
+    assert main(["replay", str(tmp_path)]) == 1
+    assert "x.trace, line 14: expected INFO, MSG" in capsys.readouterr().out
+
+
+def test_lint_does_not_call_well_what_it_could_not_read(tmp_path, capsys):
+    (tmp_path / "x.trace").write_text(GOOD + "< a nonsense\\r\\n\n")
+
+    assert main(["lint", str(tmp_path)]) == 1
+    assert "x.trace, line 14: what the server says on a makes no sense" in capsys.readouterr().out
+
+
+def test_replay_says_where_readings_part(folder, capsys, monkeypatch):
+    monkeypatch.setattr("jsproto.trace.replay.Replay._random", lambda self, size: iter([1]))
+
+    assert main(["replay", str(folder / "good.trace")]) == 1
+    assert "good.trace, line 4: read cut at random gives" in capsys.readouterr().out
+
+
+def test_inspect_shows_the_fate_of_each_pull(folder, capsys):
+    assert main(["inspect", str(folder / "good.trace")]) == 0
+    out = capsys.readouterr().out
+
+    assert "server_version: 2.15.1" in out
+    assert "asked: pull 1, ack +ACK 1" in out
+    assert "link a since 0.000 s: server 2.15.1, client python" in out
+    assert "pull in line 10: 1 of 2 and 99 bytes from S.C, EXPIRED (408 Request Timeout)" in out
+
+
+def test_inspect_in_json(folder, capsys):
+    assert main(["inspect", "--json", str(folder / "good.trace")]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert told["pulls"][0]["fate"] == "EXPIRED"
+    assert told["links"][0]["server"] == "2.15.1"
+
+
+def test_ladder_shows_each_step(folder, capsys):
+    assert main(["ladder", str(folder / "good.trace")]) == 0
+    lines = [line[26:] for line in capsys.readouterr().out.splitlines()]
+
+    assert lines == [
+        " =  connected",
+        "◀── INFO 2.15.1",
+        "──▶ CONNECT",
+        "──▶ PING",
+        "◀── PONG",
+        "──▶ SUB _INBOX.p as 2",
+        " !  fetch batch=2",
+        "──▶ pull 2 and 99 bytes from S.C, expires 5 s, to _INBOX.p",
+        "◀── delivery 1 of S.C: message 1 on orders.new (5 bytes), 0 left",
+        "──▶ +ACK to $JS.ACK.S.C.1.1.1.1795813228857713434.0",
+        "◀── 408 Request Timeout on _INBOX.p",
+    ]
+
+
+def test_ladder_as_a_diagram_and_in_json(folder, capsys):
+    assert main(["ladder", "--mermaid", str(folder / "good.trace")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "sequenceDiagram\n    Note over a: connected\n    server->>a: INFO 2.15.1\n    a->>server: CONNECT\n"
+    )
+
+    assert main(["ladder", "--json", str(folder / "good.trace")]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0]) == {
+        "line": 3,
+        "at": 0.0,
+        "conn": "a",
+        "way": "=",
+        "words": "connected",
+    }
+
+
+def test_diff_shows_the_first_step_that_differs(folder, capsys):
+    good, bad = str(folder / "good.trace"), str(folder / "in" / "bad.trace")
+
+    assert main(["diff", good, good]) == 0
+    assert capsys.readouterr().out == "the same 11 steps\n"
+    assert main(["diff", good, bad]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[-3] == f"- the end of {good}"
+    assert out[-2].startswith("+      14     0.500000    a ──▶ +ACK")
+    assert out[-1] == "they differ after 11 steps"
+
+
+def test_diff_in_json(folder, capsys):
+    good, bad = str(folder / "good.trace"), str(folder / "in" / "bad.trace")
+
+    assert main(["diff", "--json", good, good]) == 0
+    assert json.loads(capsys.readouterr().out) == {"same": True, "steps": 11}
+    assert main(["diff", "--json", bad, good]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["same"], told["b"], told["a"]["way"]) == (False, None, ">")
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["ladder"], ["diff", "x.trace"]])
+def test_what_cannot_be_shown_is_told(tmp_path, capsys, command):
+    (tmp_path / "x.trace").write_text(BROKEN)
+    words = [str(tmp_path / word) if word.endswith(".trace") else word for word in command]
+
+    assert main([*words, str(tmp_path / "x.trace")]) == 1
+    assert "expected a line that begins with" in capsys.readouterr().err
+
+
+def test_every_kind_of_step_has_words(tmp_path, capsys):
+    (tmp_path / "x.trace").write_text(
+        r"""#jsproto-trace/2
+= - oob {"what":"publish"}
+< a +OK\r\n-ERR 'no'\r\nPING\r\nINFO {"ldm":true}\r\nMSG a 1 r 1\r\nx\r\n
+< a HMSG d 1 $JS.FC.S.C.a 36 36\r\nNATS/1.0 100 FlowControl Request\r\n\r\n\r\n
+> a SUB a q 1\r\nUNSUB 1 5\r\nUNSUB 1\r\nPUB $JS.ACK.x 0\r\n\r\nPUB $JS.API.INFO r 0\r\n\r\nPUB a r 1\r\nx\r\nHPUB a 12 12\r\nNATS/1.0\r\n\r\n\r\nNO\r\n
+= a connected
+< a INFO {}\r\n
+"""
+    )
+
+    assert main(["ladder", str(tmp_path / "x.trace")]) == 0
+    lines = [line[26:] for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        " =  oob what=publish",
+        "◀── +OK",
+        "◀── -ERR no",
+        "◀── PING",
+        "◀── INFO, lame duck",
+        "◀── message a (1 bytes), reply r",
+        "◀── 100 FlowControl Request on d, answer on $JS.FC.S.C.a",
+        "──▶ SUB a as 1 in q",
+        "──▶ UNSUB 1 after 5",
+        "──▶ UNSUB 1",
+        "──▶ ack to $JS.ACK.x",
+        "──▶ INFO",
+        "──▶ publish a (1 bytes), reply r",
+        "──▶ publish a (0 bytes)",
+        "──▶ unreadable: Unknown Protocol Operation",
+        " =  connected",
+        "◀── INFO",
+    ]
+
+    assert main(["inspect", "--json", str(tmp_path / "x.trace")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["commands"] == {"SUB": 1, "UNSUB": 2, "PUB": 3, "HPUB": 1, "unreadable": 1}
+    assert told["asked"] == {"ack": 1, "INFO": 1, "publish": 2}
