@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, Self, SupportsIndex, TypeVar, cast, final
+from typing import Any, Final, Self, SupportsIndex, cast, final
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import Attribute, field, fields_dict, frozen
+from attrs import Attribute, evolve, field, fields_dict, frozen
 
 from jsproto.core.options import servers_of
 from jsproto.core.servers import WEB_SCHEMES, Server
@@ -34,10 +34,8 @@ MAX_CONTEXT: Final = 1024 * 1024
 #: Kinds of credentials: which of them a context has is told by these members, and the first counts.
 KINDS: Final = ("user", "creds", "nsc", "nkey", "user_jwt")
 
-T = TypeVar("T")
 
-
-def _given(value: T) -> T | None:
+def _given(value: str | None) -> str | None:
     """An empty member says the same as none."""
     return None if value == "" else value
 
@@ -165,6 +163,17 @@ class NatsContext(Secretive):
         }
         members["windows_ca_certs_match"] = list(self.windows_ca_certs_match) or None
         return _dumped({**members, **(self.unknown or {})})
+
+    def edited(self, **members: object) -> Self:
+        """The same with other members; an empty text, or ``None``, takes one away.
+
+        Raises:
+            InvalidContext: a member that is not known, or of another type.
+        """
+        strange = [name for name in members if name not in _members()]
+        if strange:
+            raise InvalidContext(f"expected members of a context, got {', '.join(strange)}")
+        return evolve(self, **cast("dict[str, Any]", members))
 
     # ------------------------------------------------------------------ what it means
 
