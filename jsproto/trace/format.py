@@ -43,6 +43,8 @@ MOST_HIDDEN: Final = 1 << 34
 #: The clock as the writer shows it, in digits behind the point.
 _DIGITS: Final = 6
 
+#: Connections whose names are checked once.
+_MOST_NAMES: Final = 1024
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,256}").fullmatch
 _TIME: Final = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,12})?").fullmatch
 _PLAIN: Final = re.compile(rb"(?:[\x20-\x5b\x5d-\x7e]|\\(?:[\\rnt]|x[0-9a-f]{2}))*+").fullmatch
@@ -136,12 +138,13 @@ class LineReader:
         most_hidden: hidden bytes that all lines together may stand for.
     """
 
-    __slots__ = ("_hidden", "_most", "at")
+    __slots__ = ("_hidden", "_most", "_names", "at")
 
     def __init__(self, most_hidden: int = MOST_HIDDEN) -> None:
         self.at = 0.0
         self._hidden = 0
         self._most = most_hidden
+        self._names: dict[bytes, str] = {}
 
     def read(self, line: bytes) -> Record | None:
         """The record of a line without its end, ``None`` for a line that only moves the clock or says nothing.
@@ -168,7 +171,12 @@ class LineReader:
         raise LocalProtocolError(f"expected a line that begins with @ ! < > or =, seen {shorten(line)}")
 
     def _name(self, conn: bytes) -> str:
-        return "" if conn == b"-" else _text(conn)
+        name = self._names.get(conn)
+        if name is None:
+            name = "" if conn == b"-" else _text(conn)
+            if len(self._names) < _MOST_NAMES:
+                self._names[conn] = name
+        return name
 
     def _clock(self, text: bytes) -> None:
         if _TIME(text) is None:

@@ -86,6 +86,9 @@ GAP_PATIENCE: Final = 5.0
 #: Refusals are counted over so many seconds.
 REFUSALS_OVER: Final = 3.0
 
+#: Links that are remembered, the newest.
+MOST_LINKS: Final = 256
+
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -104,7 +107,7 @@ class Observer:
 
     Attributes:
         line: the number of the record that is being read: facts belong to it.
-        links: every link, oldest first; what is kept of those that are down is little.
+        links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
         commands: commands of clients that were read.
         frames: frames of servers that were read.
@@ -114,10 +117,12 @@ class Observer:
     __slots__ = (
         "_conns",
         "_deliveries",
+        "_delivering",
         "_ids",
         "_now",
+        "_opened_links",
+        "_ordered",
         "_payloads",
-        "_places",
         "_readers",
         "_spots",
         "_tell",
@@ -147,7 +152,10 @@ class Observer:
         self._spots: dict[tuple[str, str, int, int], SeenDelivery] = {}
         self._ids: dict[tuple[str, str], SeenPublish] = {}
         self._payloads: dict[tuple[str, bytes], SeenPublish] = {}
-        self._places: dict[ConsumerKey, str] = {}
+        #: The last incarnation of an ordered consumer, by stream and connection; push consumers by their deliver subject.
+        self._ordered: dict[tuple[str, str], SeenConsumer] = {}
+        self._delivering: dict[str, SeenConsumer] = {}
+        self._opened_links = 0
         self._watches: list[tuple[float, int, Callable[[float], None]]] = []
         self._watched = 0
 
@@ -199,11 +207,14 @@ class Observer:
         before = self._conns.get(conn)
         if before is not None and before.up:
             self._down(conn)
-        link = Link(conn=conn, at=self._now, number=len(self.links), before=before)
+        link = Link(conn=conn, at=self._now, number=self._opened_links, before=before)
+        self._opened_links += 1
         if before is not None:
             before.before = None  # one link back is all that is asked for
         self._conns[conn] = link
         self.links.append(link)
+        if len(self.links) > MOST_LINKS:
+            del self.links[0]
         self._readers[conn] = (
             Parser(
                 any_sid=True,
@@ -476,12 +487,8 @@ class Observer:
         interest = Interest(
             sid=command.sid, subject=command.subject, queue=command.queue, line=self.line, sign=self._now
         )
-        made = [
-            each
-            for each in self.consumers.values()
-            if each.config.get("deliver_subject") == command.subject and not each.deleted
-        ]
-        self._tell(Subscribed(link, interest, taken, made[-1] if made else None))
+        made = self._delivering.get(command.subject)
+        self._tell(Subscribed(link, interest, taken, None if made is None or made.deleted else made))
         link.sids.add(command.sid)
         if taken is None:
             link.interests[command.sid] = interest
@@ -635,16 +642,7 @@ class Observer:
         deliver = config.get("deliver_subject")
         heard = not isinstance(deliver, str) or bool(link.interest_in(deliver))
         link.creates += 1
-        earlier = next(
-            (
-                each
-                for each in reversed(self.consumers.values())
-                if each.ordered
-                and each.key[0] == (request.names[0] if request.names else "")
-                and self._places.get(each.key) == link.conn
-            ),
-            None,
-        )
+        earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
         self._tell(Created(link, request, config, earlier))
 
@@ -679,10 +677,14 @@ class Observer:
                 )
                 if request.verb in {"CONSUMER.INFO", "CONSUMER.RESET"}:
                     self.consumers[key].expected = 0
-                else:
-                    self._places[key] = link.conn
+                elif self.consumers[key].ordered:
+                    self._ordered[stream, link.conn] = self.consumers[key]
+                deliver = self.consumers[key].config.get("deliver_subject")
+                if isinstance(deliver, str) and deliver:
+                    self._delivering[deliver] = self.consumers[key]
                 _bound(self.consumers)
-                _bound(self._places)
+                _bound(self._ordered)
+                _bound(self._delivering)
 
 
 def _bound(table: dict[_K, _V]) -> None:

@@ -208,3 +208,11 @@ def test_a_long_trace_is_read_in_the_memory_of_a_line():
 def test_nothing_is_written_that_could_not_be_read(write):
     with pytest.raises(LocalProtocolError):
         write()
+
+
+def test_any_number_of_connections_is_read():
+    reader = LineReader()
+
+    assert {reader.read(b"> c%d PING" % (number % 1500)).conn for number in range(3000)} == {
+        f"c{n}" for n in range(1500)
+    }
