@@ -79,10 +79,10 @@ def _looked_up(settings: NatsContext, environ: Mapping[str, str]) -> NatsContext
     if wanted is None or (creds is not None and creds != wanted and settings.url is not None):
         return settings
     profile = profile_of(wanted[len(scheme_of(wanted)) :], environ)
-    if creds == wanted and profile.creds is None:
+    if creds == wanted and profile.path is None:
         raise ContextUnavailable("expected that nsc knows creds for the user of a context, it names none")
     if creds is None or creds == wanted:
-        creds = profile.creds
+        creds = profile.path
     return settings.edited(creds=creds, nsc=None, url=settings.url or profile.url)
 
 

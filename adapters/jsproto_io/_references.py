@@ -119,7 +119,7 @@ def _in_place(text: str, what: str, _environ: Mapping[str, str]) -> bytes:
 
 
 def _of_nsc(text: str, what: str, environ: Mapping[str, str]) -> bytes:
-    creds = profile_of(text, environ).creds
+    creds = profile_of(text, environ).path
     if creds is None:
         raise ContextUnavailable(f"expected that nsc knows creds for the {what} of a context, it names none")
     return _of_file(creds, what, environ)

@@ -243,11 +243,11 @@ class NscProfile:
     """What ``nsc generate profile`` says of a user.
 
     Attributes:
-        creds: path of his creds file.
+        path: that of his creds file.
         url: servers of his operator, with commas between.
     """
 
-    creds: str | None = None
+    path: str | None = None
     url: str | None = None
 
     @classmethod
@@ -264,7 +264,7 @@ class NscProfile:
         creds = members.get("user_creds") or ""
         if not isinstance(creds, str) or not all(isinstance(place, str) for place in places):
             raise InvalidContext("expected texts in the profile of nsc, got something else")
-        return cls(creds=creds or None, url=",".join(str(place) for place in places if place) or None)
+        return cls(path=creds or None, url=",".join(str(place) for place in places if place) or None)
 
 
 def json_object(text: str | bytes, what: str) -> dict[str, object]:

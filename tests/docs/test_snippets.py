@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import trustme
 
+from jsproto_io.contexts import VARIABLES
 from tests import accounts
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -66,6 +67,9 @@ def prepared(tmp_path, monkeypatch):
     certificate.private_key_pem.write_to_path(tmp_path / "server-key.pem")
     (tmp_path / "operator.conf").write_text(accounts.server_config())
     (tmp_path / "user.creds").write_text(accounts.creds())
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in {"NATS_CONTEXT", *VARIABLES}:
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

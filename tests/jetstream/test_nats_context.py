@@ -271,11 +271,11 @@ def test_a_context_without_secrets_travels():
     [
         (
             '{"user_creds": "/c", "operator": {"service": ["nats://a", "nats://b"]}}',
-            NscProfile(creds="/c", url="nats://a,nats://b"),
+            NscProfile(path="/c", url="nats://a,nats://b"),
         ),
         (
             '{"user_creds": "/c", "operator": {"service": "nats://a"}, "keys": {}}',
-            NscProfile(creds="/c", url="nats://a"),
+            NscProfile(path="/c", url="nats://a"),
         ),
         ('{"operator": {"service": null}, "user_creds": null}', NscProfile()),
         ('{"operator": null}', NscProfile()),
