@@ -293,7 +293,11 @@ def _replicas(group: ClusterInfo | None) -> str:
     if group is None:
         return ""
     leader = [f"{group.leader}*"] if group.leader else ["no leader!"]
-    peers = [f"{each.name}{'' if each.current and not each.offline else '!'}" for each in group.replicas]
+    peers = [
+        f"{each.name}{'' if each.current and not each.offline else '!'}"
+        for each in group.replicas
+        if each.name
+    ]
     return ", ".join(leader + sorted(peers))
 
 

@@ -42,7 +42,7 @@ def span_of(value: object) -> str:
     if seconds < 0:
         return "never"
     if seconds < 60:
-        return f"{seconds:.3g}s"
+        return f"{seconds * 1000:.3g}ms" if 0 < seconds < 1 else f"{seconds:.3g}s"
     days, rest = divmod(int(seconds), 86_400)
     hours, rest = divmod(rest, 3_600)
     minutes, left = divmod(rest, 60)
