@@ -12,7 +12,7 @@ import tomllib
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from jsproto.trace.ladder import as_text, mermaid, rungs
 from jsproto.trace.lint import RULES, Finding, Lint
@@ -132,7 +132,7 @@ def _lint_json(
         "findings": [
             {
                 "rule": each.rule,
-                "severity": each.severity.value,
+                "severity": each.severity.value.lower(),
                 "clause": each.clause,
                 "line": each.line,
                 "at": each.at,
@@ -152,7 +152,7 @@ def _show(
     print(error or f"{path}: {said or 'nothing found'}")
     for each in found if verbose else ():
         print(
-            f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value} {each.rule}: {each.words}"
+            f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value.lower()} {each.rule}: {each.words}"
         )
         print(f"      {each.clause}. {each.right}")
 
@@ -168,7 +168,7 @@ def _lint_summary(files: int, findings: Counter[str], bad: int, differing: int |
 
 def _rules() -> int:
     for rule in RULES:
-        print(f"{rule.name} ({rule.severity.value})\n    {rule.clause}\n    {rule.right}")
+        print(f"{rule.name} ({rule.severity.value.lower()})\n    {rule.clause}\n    {rule.right}")
     return 0
 
 
@@ -236,7 +236,8 @@ def run_inspect(words: argparse.Namespace) -> int:
         return 0
     for name, value in told.items():
         if isinstance(value, dict):
-            print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in value.items()))
+            counts = cast("dict[str, int]", value)
+            print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()))
         elif not isinstance(value, list):
             print(f"{name}: {value}")
     for link in summary.observer.links:

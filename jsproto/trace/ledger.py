@@ -25,33 +25,6 @@ ConsumerKey: TypeAlias = tuple[str, str]
 
 
 @define(eq=False, kw_only=True)
-class Interest:
-    """One subscription of a link."""
-
-    sid: str
-    subject: str
-    queue: str
-    line: int
-    #: UNSUB with a maximum, 0 for none.
-    limit: int = 0
-    got: int = 0
-    #: When a frame came last, or the last pull went out.
-    sign: float = 0.0
-    #: A pull went out while another was not yet filled: somebody reads on and on.
-    loop: bool = False
-    #: The most that one pull has asked for.
-    most: int = 0
-    most_bytes: int = 0
-    active: bool = True
-    pulls: list[SeenPull] = Factory(list)
-
-    @property
-    def wild(self) -> bool:
-        """Whether it takes more than one subject."""
-        return "*" in self.subject or ">" in self.subject
-
-
-@define(eq=False, kw_only=True)
 class SeenPull:
     """One pull request and what became of it."""
 
@@ -86,6 +59,33 @@ class SeenPull:
     def over(self, now: float) -> bool:
         """Whether it has ended, or must have."""
         return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
+
+
+@define(eq=False, kw_only=True)
+class Interest:
+    """One subscription of a link."""
+
+    sid: str
+    subject: str
+    queue: str
+    line: int
+    #: UNSUB with a maximum, 0 for none.
+    limit: int = 0
+    got: int = 0
+    #: When a frame came last, or the last pull went out.
+    sign: float = 0.0
+    #: A pull went out while another was not yet filled: somebody reads on and on.
+    loop: bool = False
+    #: The most that one pull has asked for.
+    most: int = 0
+    most_bytes: int = 0
+    active: bool = True
+    pulls: list[SeenPull] = Factory(list[SeenPull])
+
+    @property
+    def wild(self) -> bool:
+        """Whether it takes more than one subject."""
+        return "*" in self.subject or ">" in self.subject
 
 
 @define(eq=False, kw_only=True)

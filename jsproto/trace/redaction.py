@@ -30,13 +30,13 @@ class Keep(Enum):
     """What is kept of that which users wrote."""
 
     #: Lengths only, and no subjects of user messages.
-    NONE = "none"
+    NONE = "NONE"
     #: Lengths and subjects.
-    LENGTH = "length"
+    LENGTH = "LENGTH"
     #: Lengths, subjects, and digests by which equal payloads are found.
-    HASH = "hash"
+    HASH = "HASH"
     #: Everything but credentials.
-    FULL = "full"
+    FULL = "FULL"
 
 
 #: CONNECT members that may be told; anything else, known or not, is a secret.

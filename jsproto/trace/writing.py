@@ -40,7 +40,7 @@ class TraceWriter:
         self._at = -1.0
         self._halves: dict[tuple[str, str], Redactor] = {}
         #: The first lines of the file.
-        self.head = own.first_lines({"payload": keep.value, **(about or {})})
+        self.head = own.first_lines({"payload": keep.value.lower(), **(about or {})})
 
     def lines(self, record: Record) -> str:
         """The lines of one record, often none: a frame is written when it is whole. Time never runs back.

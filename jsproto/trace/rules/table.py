@@ -19,9 +19,9 @@ class Severity(Enum):
     """How bad it is."""
 
     #: The protocol forbids it, or it cannot work.
-    ERROR = "error"
+    ERROR = "ERROR"
     #: It works, and will one day lose, repeat or delay something.
-    WARNING = "warning"
+    WARNING = "WARNING"
 
 
 @final
