@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
@@ -25,6 +25,7 @@ from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, Sentinel
+from jsproto.core.servers import Server, at_addresses
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
@@ -44,11 +45,13 @@ from jsproto_io._base import (
     reason_of,
     refusal_of,
     run_dry,
+    unresolved,
     unsettled,
 )
 from jsproto_io._facade_async import AsyncJetStream
 from jsproto_io._messages import AsyncMessage
-from jsproto_io._options import AsyncCredentials
+from jsproto_io._options import AsyncCredentials, ConnectOptions
+from jsproto_io._ways import Place
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -227,6 +230,30 @@ class AsyncClient(Base):
         """The round trip to the server in seconds."""
         return await self.run(Flush(timeout))
 
+    async def rtts(self, timeout: float = 2.0) -> dict[str, float | JsprotoError]:
+        """The round trip to each address of each server that is known, by a connection of its own that is closed again.
+
+        Args:
+            timeout: seconds for each of them.
+
+        Returns:
+            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself.
+        """
+        found: dict[str, float | JsprotoError] = {}
+        for server in self._connection.servers:
+            try:
+                places = await self._places(server.host, server.port)
+            except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
+                found[str(server)] = unresolved(server, error)
+                continue
+            for each in at_addresses(server, [str(place[4][0]) for place in places]):
+                try:
+                    async with self._probe(each, self._words_of_a_probe(timeout)) as nc:
+                        found[str(each)] = await nc.rtt(timeout)
+                except JsprotoError as error:
+                    found[str(each)] = error
+        return found
+
     def jetstream(
         self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
     ) -> AsyncJetStream:
@@ -301,6 +328,16 @@ class AsyncClient(Base):
         else:
             self._connection.authentication_failed(failure, self._now())
         self._pump()
+
+    # ------------------------------------------------------------------ probing
+
+    @abstractmethod
+    async def _places(self, host: str, port: int) -> Sequence[Place]:
+        """The addresses of a name."""
+
+    @abstractmethod
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        """A client like this one, for one address."""
 
     # ------------------------------------------------------------------ waiting
 

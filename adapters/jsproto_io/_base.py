@@ -24,6 +24,7 @@ from jsproto.core.servers import Server
 from jsproto.driver import Driver, Order, Seat
 from jsproto.errors import (
     AuthorizationFailed,
+    ConnectFailed,
     ConversationClosed,
     InvalidCredentials,
     JsprotoError,
@@ -61,6 +62,7 @@ class Base:
         "_secure",
         "_speaker",
         "_web",
+        "_words",
     )
 
     MESSAGE: type[JsMessage]
@@ -71,6 +73,7 @@ class Base:
             self._certificates.context()  # that files are wrong is said at once
         self._layer: Layer | None = None
         self._secure = False
+        self._words = options
         self._web = options.get("websocket") or WebSocket()
         self._jetstream = options.get("jetstream") or JetStream()
         self._options: Options = options_of(servers, ask=ask, **options)
@@ -131,6 +134,11 @@ class Base:
         if domain is not None or prefix is not None:
             own = JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
         return own if timeout is None else evolve(own, timeout=timeout)
+
+    def _words_of_a_probe(self, timeout: float) -> ConnectOptions:
+        """Options for a client that looks at one address, once."""
+        probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
+        return {**self._words, **probe}
 
     # ------------------------------------------------------------------ driving
 
@@ -297,6 +305,11 @@ class Base:
     def _arm(self, deadline: float | None) -> None:
         """Note when `handle_tick` is due."""
         raise NotImplementedError
+
+
+def unresolved(server: Server, error: Exception) -> ConnectFailed:
+    """What it means that a name has no address."""
+    return ConnectFailed(f"expected addresses of {server}, got {type(error).__name__}: {error}")
 
 
 def answer_of(order: Authenticate, given: object) -> Auth:

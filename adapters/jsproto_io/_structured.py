@@ -23,8 +23,9 @@ costs a run of messages what it costs one message, and nothing is taken before a
 
 from __future__ import annotations
 
+import socket
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
@@ -35,7 +36,7 @@ from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._stream import Stream
-from jsproto_io._ways import NEVER, Event, Nursery, Scope, Ways
+from jsproto_io._ways import NEVER, Event, Nursery, Place, Scope, Ways
 
 
 class StructuredClient(AsyncClient):
@@ -212,6 +213,12 @@ class StructuredClient(AsyncClient):
             link.write(data)
             if link.unsent or self._connection.choked:
                 self._connection.transport_unsent(len(link.unsent), self._now())
+
+    async def _places(self, host: str, port: int) -> Sequence[Place]:
+        return await self.WAYS.places(host, port, type=socket.SOCK_STREAM)
+
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
 
     def _authenticate(self, order: Authenticate) -> None:
         link = self._link

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from types import TracebackType
 from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
@@ -28,6 +28,7 @@ from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, Sentinel
+from jsproto.core.servers import Server, at_addresses
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
@@ -45,10 +46,13 @@ from jsproto_io._base import (
     out_of_time,
     reason_of,
     run_dry,
+    unresolved,
     unsettled,
 )
 from jsproto_io._facade_sync import SyncJetStream
 from jsproto_io._messages import SyncMessage
+from jsproto_io._options import ConnectOptions
+from jsproto_io._ways import Place
 
 #: What a second caller hears.
 IN_USE: Final = (
@@ -298,6 +302,30 @@ class SyncClient(Base):
         """The round trip to the server in seconds."""
         return self.run(Flush(timeout))
 
+    def rtts(self, timeout: float = 2.0) -> dict[str, float | JsprotoError]:
+        """The round trip to each address of each server that is known, by a connection of its own that is closed again.
+
+        Args:
+            timeout: seconds for each of them.
+
+        Returns:
+            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself.
+        """
+        found: dict[str, float | JsprotoError] = {}
+        for server in self._connection.servers:
+            try:
+                places = self._places(server.host, server.port)
+            except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
+                found[str(server)] = unresolved(server, error)
+                continue
+            for each in at_addresses(server, [str(place[4][0]) for place in places]):
+                try:
+                    with self._probe(each, self._words_of_a_probe(timeout)) as nc:
+                        found[str(each)] = nc.rtt(timeout)
+                except JsprotoError as error:
+                    found[str(each)] = error
+        return found
+
     def jetstream(
         self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
     ) -> SyncJetStream:
@@ -311,6 +339,15 @@ class SyncClient(Base):
         return SyncJetStream(self, self._js(domain, prefix, timeout))
 
     # ------------------------------------------------------------------ life
+
+    @abstractmethod
+    def __enter__(self) -> Self:
+        """Connect."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def events(self) -> Events:
         """What happens to the connection from now on, as an iterator that ends behind `Closed`."""
@@ -359,6 +396,16 @@ class SyncClient(Base):
             raise
         finally:
             gate.release()
+
+    # ------------------------------------------------------------------ probing
+
+    @abstractmethod
+    def _places(self, host: str, port: int) -> Sequence[Place]:
+        """The addresses of a name."""
+
+    @abstractmethod
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        """A client like this one, for one address."""
 
     # ------------------------------------------------------------------ waiting
 

@@ -14,7 +14,8 @@ lives. Closing is bounded by ``close_timeout``, whatever the peer does: what the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
+import socket
+from collections.abc import Coroutine, Generator, Sequence
 from time import monotonic
 from typing import Self, Unpack, cast, final
 
@@ -24,6 +25,7 @@ from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
+from jsproto_io._ways import Place
 
 __all__ = [
     "AsyncConsumer",
@@ -210,6 +212,12 @@ class Client(AsyncClient):
             unsent = link.transport.get_write_buffer_size()
             if unsent or self._connection.choked:
                 self._connection.transport_unsent(unsent, self._now())
+
+    async def _places(self, host: str, port: int) -> Sequence[Place]:
+        return await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
 
     # ------------------------------------------------------------------ credentials
 

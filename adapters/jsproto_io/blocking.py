@@ -15,10 +15,11 @@ touching the selector that both share, and every verb there says whose connectio
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import weakref
+from collections.abc import Sequence
 from time import monotonic
-from types import TracebackType
 from typing import Final, Self, Unpack, final
 
 from jsproto.core.events import Authenticate
@@ -31,6 +32,7 @@ from jsproto_io._messages import SyncMessage
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, Events, Feed, Sink, SyncClient
+from jsproto_io._ways import Place
 
 __all__ = [
     "Client",
@@ -121,11 +123,6 @@ class Client(SyncClient):
             self.close()
             raise
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
@@ -222,6 +219,12 @@ class Client(SyncClient):
         plug.write(data)
         if plug.unsent or self._connection.choked:
             self._connection.transport_unsent(len(plug.unsent), monotonic())
+
+    def _places(self, host: str, port: int) -> Sequence[Place]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        return type(self)(server, None if self._credentials is nobody else self._credentials, 0.0, options)
 
     def _authenticate(self, order: Authenticate) -> None:
         try:

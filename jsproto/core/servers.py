@@ -127,6 +127,11 @@ class Server(Secretive):
         return f"{self.scheme}://{host}:{self.port}"
 
 
+def at_addresses(server: Server, hosts: Iterable[str]) -> list[Server]:
+    """The same server at each of the addresses that its name stands for, each once; its certificate still shows its name."""
+    return [_learned(server, (host, server.port), gossiped=server.gossiped) for host in dict.fromkeys(hosts)]
+
+
 def _learned(like: Server, address: tuple[str, int], *, gossiped: bool) -> Server:
     """A server that is known by its address only, in the manner of another one."""
     host, port = address
