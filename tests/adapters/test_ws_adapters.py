@@ -347,3 +347,45 @@ def test_the_model_server_speaks_through_a_web_socket():
 
         assert hosted.url.startswith("ws://")
         assert hosted.heard.startswith(b"CONNECT {")
+
+
+@pytest.mark.live
+def test_a_server_learned_over_a_web_socket_is_reached_over_one(use, start_server):
+    routes = [free_port(), free_port()]
+    doors = [free_port(), free_port()]
+    urls = ", ".join(f"nats://127.0.0.1:{port}" for port in routes)
+    servers = [
+        start_server(
+            jetstream=False,
+            config=f'websocket {{ listen: "127.0.0.1:{door}", no_tls: true }}\n'
+            f'cluster {{ name: c, listen: "127.0.0.1:{route}", routes: [ {urls} ] }}',
+        )
+        for door, route in zip(doors, routes, strict=True)
+    ]
+
+    def known(nc):
+        return [str(server) for server in nc._connection.servers]
+
+    async def both(nc):
+        while len(known(nc)) < 2:
+            await nc.flush()
+        servers[0].kill()
+        while str(nc.server) != f"ws://127.0.0.1:{doors[1]}":  # noqa: ASYNC110 - it may come before anybody listens
+            await anyio.sleep(0.01)
+
+    def blocking(nc):
+        while len(known(nc)) < 2:
+            nc.flush()
+        events = nc.events()
+        servers[0].kill()
+        while not isinstance(next(events), Connected):
+            pass
+
+    def story(nc):
+        return both(nc) if hasattr(nc, "__aenter__") else blocking(nc)
+
+    _, there, rtt = use(f"ws://127.0.0.1:{doors[0]}", story, lambda nc: nc.server, flush)
+
+    assert f"ws://127.0.0.1:{doors[1]}" == str(there)
+    assert there.gossiped
+    assert rtt > 0.0
