@@ -34,6 +34,7 @@ from typing import ClassVar, Final, Self, cast
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient
+from jsproto_io._network import NETWORK, Linked
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._stream import Stream
 from jsproto_io._ways import NEVER, Event, Nursery, Place, Scope, Ways
@@ -49,6 +50,7 @@ class StructuredClient(AsyncClient):
         "_credentials",
         "_inner",
         "_link",
+        "_network",
         "_nursery",
         "_over",
         "_scope",
@@ -66,7 +68,8 @@ class StructuredClient(AsyncClient):
         self._kicked = False
         self._closing = False
         self._armed = NEVER
-        self._link: Stream | None = None
+        self._link: Linked | None = None
+        self._network = NETWORK.get()
         self._inner: Nursery | None = None
         self._bell: Event
         self._over: Event
@@ -195,7 +198,8 @@ class StructuredClient(AsyncClient):
 
     def _dial(self, server: Server) -> None:
         if self._inner is not None:
-            self._link = Stream(self, server)
+            network = self._network
+            self._link = Stream(self, server) if network is None else network.link(self, server)
             self._inner.start_soon(self._link.live)
 
     def _failed(self, error: Exception | None) -> None:

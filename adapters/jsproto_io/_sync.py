@@ -19,7 +19,6 @@ import contextlib
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from time import monotonic
 from types import TracebackType
 from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
 
@@ -127,13 +126,14 @@ class Alone:
 class SyncClient(Base):
     """One connection to one NATS system, and what can be done with it, by one caller at a time."""
 
-    __slots__ = ("_alone", "_feeds", "_gate")
+    __slots__ = ("_alone", "_feeds", "_gate", "_now")
 
     MESSAGE = SyncMessage
 
     _alone: Alone
     _feeds: set[Conversation[object]]
     _gate: Gate
+    _now: Callable[[], float]
 
     @property
     def closed(self) -> bool:
@@ -154,14 +154,14 @@ class SyncClient(Base):
             ConversationClosed: it ended without a result, or the connection is closed.
         """
         with self._alone:
-            seat = self._opened(conversation, monotonic())
+            seat = self._opened(conversation, self._now())
             connection = self._connection
             try:
-                while (item := connection.take(conversation, monotonic())) is NEED_DATA:
+                while (item := connection.take(conversation, self._now())) is NEED_DATA:
                     self._taking(seat)
             finally:
                 if not conversation.finished:
-                    connection.close(conversation, monotonic())
+                    connection.close(conversation, self._now())
                 self._pump()
         if item is ENDED:
             raise ConversationClosed(f"expected a result of {type(conversation).__name__}, it ended without")
@@ -192,9 +192,9 @@ class SyncClient(Base):
         """
         command = Publish(subject, payload, reply, headers_of(headers))
         with self._alone:
-            while not self._connection.send(command, monotonic()):
+            while not self._connection.send(command, self._now()):
                 self._changed()
-            self._flush(monotonic())
+            self._flush(self._now())
 
     def subscribe(
         self,
@@ -357,7 +357,7 @@ class SyncClient(Base):
     def reconnect(self) -> None:
         """Leave this server and dial again; what is open goes on by itself."""
         with self._alone:
-            self._connection.reconnect(monotonic())
+            self._connection.reconnect(self._now())
             self._pump()
 
     def drain(self) -> None:
@@ -366,7 +366,7 @@ class SyncClient(Base):
         Returns as soon as only the caller can go on, by taking what is there.
         """
         with self._alone:
-            self._connection.tell(None, Wish.DRAIN, monotonic())
+            self._connection.tell(None, Wish.DRAIN, self._now())
             self._pump()
             while not self._driver.closed and not any(feed.readable for feed in self._feeds):
                 self._drive()
@@ -389,7 +389,7 @@ class SyncClient(Base):
                 except OutboundFull:
                     self._changed()
                 else:
-                    self._flush(monotonic())
+                    self._flush(self._now())
                     return settled
         except BaseException as error:
             self._judge(error)
@@ -497,7 +497,7 @@ class Feed(Generic[T_co]):
     def __enter__(self) -> Self:
         client = self._client
         with client._alone:
-            self._seat = client._opened(self.feed, monotonic())
+            self._seat = client._opened(self.feed, client._now())
             self._take = client._connection.take
             client._feeds.add(self.feed)
             client._pump()
@@ -517,10 +517,10 @@ class Feed(Generic[T_co]):
         if not gate.acquire(blocking=False):
             raise BusyConversation(IN_USE)
         try:
-            now = monotonic()
+            now = client._now()
             while (item := self._take(self.feed, now)) is NEED_DATA:
                 client._taking(self._seat)
-                now = monotonic()
+                now = client._now()
             client._flush(now)
         except BaseException as error:
             client._judge(error)
@@ -546,20 +546,20 @@ class Feed(Generic[T_co]):
         clock = None
         with client._alone:
             try:
-                while (item := self._take(self.feed, monotonic())) is NEED_DATA:
+                while (item := self._take(self.feed, client._now())) is NEED_DATA:
                     if timeout is None:
                         client._taking(self._seat)
                         continue
                     if clock is None:
                         clock = alarm(timeout)
-                        client._opened(clock, monotonic())
-                    if client._connection.take(clock, monotonic()) is not NEED_DATA:
+                        client._opened(clock, client._now())
+                    if client._connection.take(clock, client._now()) is not NEED_DATA:
                         raise out_of_time(self.feed, timeout)
                     client._racing(self._seat, seat_of(clock))
             finally:
                 if clock is not None and not clock.ended:
-                    client._connection.close(clock, monotonic())
-            client._flush(monotonic())
+                    client._connection.close(clock, client._now())
+            client._flush(client._now())
         if item is ENDED:
             raise run_dry(self.feed)
         return item
@@ -632,9 +632,9 @@ class Feed(Generic[T_co]):
         client = self._client
         while True:
             with client._alone:
-                while (items := client._driver.take_all(self.feed, monotonic())) is NEED_DATA:
+                while (items := client._driver.take_all(self.feed, client._now())) is NEED_DATA:
                     client._taking(self._seat)
-                client._flush(monotonic())
+                client._flush(client._now())
             if items is ENDED:
                 return
             yield items
@@ -647,9 +647,9 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         with client._alone:
-            while not client._driver.put(self.feed, item, monotonic()):
+            while not client._driver.put(self.feed, item, client._now()):
                 client._putting(self._seat)
-            client._flush(monotonic())
+            client._flush(client._now())
 
     def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
@@ -666,7 +666,7 @@ class Feed(Generic[T_co]):
             return
         with client._alone:
             client._feeds.discard(self.feed)
-            client._connection.close(self.feed, monotonic())
+            client._connection.close(self.feed, client._now())
             client._pump()
 
     def _tell(self, wish: Wish) -> None:
@@ -674,7 +674,7 @@ class Feed(Generic[T_co]):
         if self._take is _unopened:
             _unopened(self.feed, 0.0)
         with client._alone:
-            client._connection.tell(self.feed, wish, monotonic())
+            client._connection.tell(self.feed, wish, client._now())
             client._pump()
 
     def _watching(self, until: Stage) -> None:
@@ -706,7 +706,7 @@ class Sink(Generic[T]):
     def __enter__(self) -> Self:
         client = self._client
         with client._alone:
-            self._seat = client._opened(self.window, monotonic())
+            self._seat = client._opened(self.window, client._now())
             client._pump()
         return self
 
@@ -729,7 +729,7 @@ class Sink(Generic[T]):
             raise
         client = self._client
         with client._alone:
-            while (items := client._driver.take_all(self.window, monotonic())) is not ENDED and (
+            while (items := client._driver.take_all(self.window, client._now())) is not ENDED and (
                 items is not NEED_DATA
             ):
                 self._rest.extend(items)
@@ -747,10 +747,10 @@ class Sink(Generic[T]):
         if not gate.acquire(blocking=False):
             raise BusyConversation(IN_USE)
         try:
-            now = monotonic()
+            now = client._now()
             while not client._driver.put(self.window, item, now):
                 client._putting(self._seat)
-                now = monotonic()
+                now = client._now()
             client._flush(now)
         except BaseException as error:
             client._judge(error)
@@ -765,9 +765,9 @@ class Sink(Generic[T]):
             while self._rest:
                 yield self._rest.popleft()
             with client._alone:
-                while (items := client._driver.take_all(self.window, monotonic())) is NEED_DATA:
+                while (items := client._driver.take_all(self.window, client._now())) is NEED_DATA:
                     client._taking(self._seat)
-                client._flush(monotonic())
+                client._flush(client._now())
             if items is ENDED:
                 return
             self._rest.extend(items)
@@ -776,7 +776,7 @@ class Sink(Generic[T]):
         """Take no further items, and wait until every one has its result."""
         client = self._client
         with client._alone:
-            client._connection.tell(self.window, Wish.DRAIN, monotonic())
+            client._connection.tell(self.window, Wish.DRAIN, client._now())
             while client._driver.ending(self.window):
                 client._putting(self._seat)
 
@@ -786,7 +786,7 @@ class Sink(Generic[T]):
         if client.closed:
             return
         with client._alone:
-            client._connection.close(self.window, monotonic())
+            client._connection.close(self.window, client._now())
             client._pump()
 
 

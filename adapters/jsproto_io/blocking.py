@@ -18,7 +18,7 @@ import os
 import socket
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Final, Self, Unpack, final
 
@@ -29,6 +29,7 @@ from jsproto_io._base import answer_of, refusal_of
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._keeper import Keeper
 from jsproto_io._messages import SyncMessage
+from jsproto_io._network import NETWORK, Plugged
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, Events, Feed, Sink, SyncClient
@@ -82,7 +83,7 @@ def connect(
 class Client(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = ("_credentials", "_deadline", "_flushed", "_keeper", "_linger", "_looked", "_plug")
+    __slots__ = ("_credentials", "_deadline", "_flushed", "_keeper", "_linger", "_looked", "_plug", "_plugs")
 
     def __init__(
         self,
@@ -96,10 +97,13 @@ class Client(SyncClient):
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
-        self._keeper = Keeper(self) if pump else None
+        network = NETWORK.get()  # in a test, where nothing happens while the caller computes
+        self._now = monotonic if network is None else network.now
+        self._plugs: Callable[[], Plugged] = Plug if network is None else network.plug
+        self._keeper = Keeper(self) if pump and network is None else None
         self._gate = threading.Lock() if self._keeper is None else self._keeper.doors
         self._feeds = set()
-        self._plug: Plug
+        self._plug: Plugged
         self._deadline: float | None = None
         self._linger = linger
         self._flushed = 0.0
@@ -111,8 +115,8 @@ class Client(SyncClient):
         try:
             with self._alone:
                 if not self._begun:
-                    self._plug = Plug()
-                self._begin(monotonic())
+                    self._plug = self._plugs()
+                self._begin(self._now())
                 _CLIENTS.add(self)
                 self._pump()
                 while not self._driver.linked():
@@ -132,13 +136,13 @@ class Client(SyncClient):
             return
         with self._alone:
             try:
-                self._connection.close(None, monotonic())
+                self._connection.close(None, self._now())
                 self._pump()
                 while not self._driver.closed:
                     self._drive()
             finally:
                 if not self._driver.closed:
-                    self._connection.close(None, monotonic())  # the second time does not wait
+                    self._connection.close(None, self._now())  # the second time does not wait
                     self._pump()
                 self._plug.pull()
 
@@ -164,7 +168,7 @@ class Client(SyncClient):
 
     def _drive(self) -> None:
         deadline = self._deadline
-        self._turn(None if deadline is None else max(0.0, deadline - monotonic()))
+        self._turn(None if deadline is None else max(0.0, deadline - self._now()))
 
     def _turn(self, patience: float | None) -> None:
         """Sleep until something comes or so many seconds have passed; what came is fed before time is judged."""
@@ -172,7 +176,7 @@ class Client(SyncClient):
         connection = self._connection
         held = len(plug.unsent)
         happened = plug.wait(patience)
-        now = self._looked = monotonic()
+        now = self._looked = self._now()
         if isinstance(happened, bytes):
             self._arrived(happened, now)
         elif isinstance(happened, Lost):
@@ -212,13 +216,13 @@ class Client(SyncClient):
         self._plug.hang_up()
 
     def _failed(self, error: Exception | None) -> None:
-        self._connection.transport_down(self._why(error), monotonic())
+        self._connection.transport_down(self._why(error), self._now())
 
     def _write(self, data: bytes) -> None:
         plug = self._plug
         plug.write(data)
         if plug.unsent or self._connection.choked:
-            self._connection.transport_unsent(len(plug.unsent), monotonic())
+            self._connection.transport_unsent(len(plug.unsent), self._now())
 
     def _places(self, host: str, port: int) -> Sequence[Place]:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -230,9 +234,9 @@ class Client(SyncClient):
         try:
             auth = answer_of(order, self._credentials(order.server, order.nonce))
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
-            self._connection.authentication_failed(refusal_of(order, error), monotonic())
+            self._connection.authentication_failed(refusal_of(order, error), self._now())
         else:
-            self._connection.authenticate(auth, monotonic())
+            self._connection.authenticate(auth, self._now())
 
 
 _CLIENTS: Final[weakref.WeakSet[Client]] = weakref.WeakSet()
