@@ -1,0 +1,203 @@
+"""Backups in folders on every version: put back on another server, refused when they are not whole, and never half done unnoticed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jsproto.errors import InvalidConfig, LinkError
+from jsproto.jetstream.api.errors import StreamNotFound
+from jsproto.jetstream.api.stream import StreamSource
+from jsproto.jetstream.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
+from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
+from jsproto_io.blocking import connect
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture
+def account(server, start_server):
+    """A client of a server with three streams: one with consumers, its mirror, and one in memory."""
+    own = start_server(version=server.version)
+    with connect(own.url) as nc:
+        js = nc.jetstream()
+        orders = js.create_stream(
+            name="ORDERS", subjects=["orders.*"], description="für alle", allow_direct=True
+        )
+        js.create_stream(name="COPY", mirror=StreamSource(name="ORDERS"), allow_direct=True)
+        memory = js.create_stream(name="MEMORY", subjects=["memory"], storage="memory")
+        for number in range(500):
+            js.publish(f"orders.{number % 5}", b"%d" % number * 50)
+        js.publish("memory", b"x")
+        new = orders.create_consumer(durable_name="NEW", ack_policy="explicit")
+        for _ in range(3):
+            new.next().ack_confirmed()
+        memory.create_consumer(durable_name="WATCH")
+        orders.create_consumer(filter_subject="orders.1")  # ephemeral: it is not saved
+        yield nc
+
+
+@pytest.fixture
+def there(server, start_server):
+    """A client of another server of the same version."""
+    with connect(start_server(version=server.version).url) as nc:
+        yield nc
+
+
+def everything(nc, name: str):
+    with nc.jetstream().stream(name).messages.batch() as messages:
+        return [(each.seq, each.subject, each.payload, each.time) for each in messages]
+
+
+def test_an_account_comes_back_on_another_server(account, there, tmp_path, until, within) -> None:
+    told = []
+    until(lambda: account.jetstream().stream_info("COPY").state.messages == 500, account)
+    with within(60.0):
+        manifest = back_up(account, tmp_path / "b", tell=told.append)
+        done = restore(there, tmp_path / "b", tell=told.append)
+
+    assert [each.name for each in manifest.streams] == ["COPY", "MEMORY", "ORDERS"]
+    assert {each.stream for each in done} == {"COPY", "MEMORY", "ORDERS"}
+    assert done[-1].stream == "COPY"  # who reads from others comes last
+    assert everything(there, "ORDERS") == everything(account, "ORDERS")
+    assert everything(there, "COPY") == everything(account, "ORDERS")
+    assert there.jetstream().stream("ORDERS").consumer_names() == ("NEW",)
+    assert there.jetstream().stream("ORDERS").consumer("NEW").info().ack_floor.stream_seq == 3
+    assert there.jetstream().stream("MEMORY").consumer_names() == ("WATCH",)
+    assert {each.deed for each in told} >= {"backup", "check", "restore"}
+    assert [each.phase for each in told].count(Phase.DONE) == 9
+
+
+def test_the_folder_is_one_that_the_nats_tool_reads(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+    place = tmp_path / "b" / "streams" / "ORDERS"
+
+    assert sorted(each.name for each in place.iterdir() if each.name not in ARCHIVES) == [
+        "backup.json",
+        "consumers",
+        "stream.json",
+    ]
+    assert set(json.loads((place / "backup.json").read_text())) == {"config", "state"}
+    assert json.loads((place / "stream.json").read_text())["description"] == "für alle"
+    assert load_stream(place / "stream.json").subjects == ("orders.*",)
+    assert load_consumer(place / "consumers" / "NEW.json").durable_name == "NEW"
+
+    # What the tool has written has no manifest: a folder of streams, or of one.
+    (tmp_path / "b" / "jsproto.json").unlink()
+    done = restore(there, tmp_path / "b" / "streams")
+
+    assert [(each.stream, each.deed) for each in done] == [("ORDERS", Deed.RESTORE)]
+    there.jetstream().delete_stream("ORDERS")
+    with pytest.raises(InvalidBackup, match="NOPE"):
+        restore(there, place, streams=["NOPE"])
+
+
+def test_without_messages_streams_are_made_empty_and_those_that_are_there_brought_up_to_date(
+    account, there, tmp_path
+) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS", "MEMORY"], data=False)
+    there.jetstream().create_stream(name="ORDERS", subjects=["orders.*"], description="old")
+    there.jetstream().publish("orders.1", b"mine")
+    with pytest.raises(RestoreConflict, match="is there already"):
+        restore(there, tmp_path / "b")
+    assert there.jetstream().stream_names() == ("ORDERS",)
+
+    done = restore(there, tmp_path / "b", update=True)
+
+    assert {each.stream: (each.deed, each.consumers) for each in done} == {
+        "ORDERS": (Deed.UPDATE, ("NEW",)),
+        "MEMORY": (Deed.CREATE, ("WATCH",)),
+    }
+    info = there.jetstream().stream_info("ORDERS")
+    assert (info.config.description, info.state.messages) == ("für alle", 1)
+
+
+def test_messages_can_be_left_out_of_a_backup_that_has_them(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+    done = restore(there, tmp_path / "b", data=False)
+
+    assert [each.deed for each in done] == [Deed.CREATE]
+    assert there.jetstream().stream_info("ORDERS").state.messages == 0
+
+
+def test_a_stream_that_holds_less_than_the_backup_is_in_the_way_even_of_an_update(
+    account, there, tmp_path
+) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+    there.jetstream().create_stream(name="ORDERS", subjects=["orders.*"])
+    with pytest.raises(RestoreConflict, match="last sequence 0 of 500") as caught:
+        restore(there, tmp_path / "b", update=True)
+
+    assert set(caught.value.conflicts) == {"ORDERS"}
+
+
+def test_an_interrupted_backup_is_never_taken_for_whole(account, there, server, tmp_path, within) -> None:
+    def stop(progress) -> None:
+        if progress.stream == "MEMORY" and progress.phase is Phase.BEGUN:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), within(30.0):
+        back_up(account, tmp_path / "b", tell=stop)
+    with pytest.raises(InvalidBackup, match="interrupted"):
+        restore(there, tmp_path / "b")
+    with pytest.raises(InvalidConfig, match="empty folder"):
+        back_up(account, tmp_path / "b")
+
+    assert there.jetstream().stream_names() == ()
+
+
+def test_what_is_damaged_is_found_before_anything_is_restored(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS", "COPY"])
+    (archive,) = (each for each in (tmp_path / "b" / "streams" / "ORDERS").iterdir() if each.name in ARCHIVES)
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[:-1] + b"?")
+    with pytest.raises(InvalidBackup, match="SHA-256"):
+        restore(there, tmp_path / "b")
+    archive.unlink()
+    with pytest.raises(InvalidBackup, match="is not there"):
+        restore(there, tmp_path / "b")
+
+    assert there.jetstream().stream_names() == ()
+
+
+def test_what_the_server_refuses_is_told_and_the_others_are_there(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS", "MEMORY"], data=False)
+    there.jetstream().create_stream(name="OTHER", subjects=["orders.1"])
+    told = []
+    with pytest.raises(RestoreFailed, match="1 are not") as caught:
+        restore(there, tmp_path / "b", tell=told.append)
+
+    assert list(caught.value.failures) == ["ORDERS"]
+    assert there.jetstream().stream_names() == ("MEMORY", "OTHER")
+    assert [each.stream for each in told if each.phase is Phase.FAILED] == ["ORDERS"]
+
+
+def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(
+    account, server, start_server, tmp_path, within
+) -> None:
+    back_up(account, tmp_path / "b", streams=["MEMORY", "ORDERS"], data=True)
+    other = start_server(version=server.version)
+
+    def kill(progress) -> None:
+        if (progress.deed, progress.stream, progress.phase) == ("restore", "ORDERS", Phase.DATA):
+            other.kill()
+
+    with connect(other.url, max_reconnects=0) as nc, within(30.0), pytest.raises(LinkError) as caught:
+        restore(nc, tmp_path / "b", tell=kill)
+
+    assert any("look whether a part of ORDERS is there" in each for each in caught.value.__notes__)
+
+
+def test_nothing_is_done_for_a_stream_that_is_not_there(account, tmp_path) -> None:
+    with pytest.raises(StreamNotFound):
+        back_up(account, tmp_path / "b", streams=["ORDERS", "NOPE"])
+
+    assert not (tmp_path / "b").exists()
+
+
+def test_configurations_go_to_files_and_back(account, tmp_path) -> None:
+    info = account.jetstream().stream_info("ORDERS")
+    save(info.config, tmp_path / "s.json")
+
+    assert load_stream(tmp_path / "s.json") == info.config
