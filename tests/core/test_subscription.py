@@ -97,6 +97,18 @@ def test_failing_ends_and_still_serves_the_buffer():
     assert Unsub("2") == sub.port.commands[-1]
 
 
+def test_what_comes_behind_an_end_that_was_wished_is_no_loss():
+    sub = opened(limit=3)
+    sub.delivered([frame(b"1")], 0.0)
+
+    assert not sub.ended
+
+    sub.closed(None, 0.0)
+    sub.delivered([frame(b"2")], 0.0)
+
+    assert (0, [b"1"]) == (sub.dropped, payloads(sub))
+
+
 def test_a_limit_ends_by_itself():
     sub = opened(limit=2)
     sub.port.received = 2
