@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
-from jsproto_cli import demo, traces
+from jsproto_cli import backups, demo, events, report, traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,9 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     demo.add_to(commands)
     traces.add_to(commands)
+    report.add_to(commands)
+    events.add_to(commands)
+    backups.add_to(commands)
     return root
 
 

@@ -1,0 +1,82 @@
+"""`jsproto events`: what JetStream tells of itself, live: one line for each advisory and metric, until Ctrl-C.
+
+Events are published once and kept by nobody: what happened before is not shown. Exit codes: 0 it ended as wished; 1 something went wrong,
+or events were dropped because they came faster than they could be printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from jsproto.core.subscription import Subscription
+from jsproto.errors import InvalidResponse, shorten
+from jsproto.jetstream.api.advisories import ADVISORIES, METRICS, StreamEvent, read_event
+from jsproto.jetstream.event_lines import event_line
+from jsproto.jetstream.tables import text_of
+from jsproto_cli.link import add_link, linked, told
+
+if TYPE_CHECKING:
+    import argparse
+
+    from jsproto.core.message import Message
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Give the command line its subcommand ``events``."""
+    words = commands.add_parser("events", help="live advisories of JetStream", description=__doc__)
+    kinds = words.add_mutually_exclusive_group()
+    kinds.add_argument(
+        "--advisories", action="store_const", dest="subject", const=ADVISORIES, help="no metrics"
+    )
+    kinds.add_argument("--metrics", action="store_const", dest="subject", const=METRICS, help="only metrics")
+    kinds.add_argument("--subject", help="listen here, such as where another account's events are imported")
+    words.add_argument("--stream", metavar="NAME", help="only events about this stream")
+    words.add_argument("--count", type=int, default=0, metavar="N", help="end after so many events")
+    words.add_argument("--json", action="store_true", help="print one JSON object for each event")
+    add_link(words)
+    words.set_defaults(command=run)
+
+
+def run(words: argparse.Namespace) -> int:
+    """Print events; 0 if none was lost."""
+    return told(lambda: _listened(words))
+
+
+def _listened(words: argparse.Namespace) -> int:
+    left = words.count
+    subject = words.subject or "$JS.EVENT.>"
+    subscription = Subscription(subject)
+    with linked(words) as nc, nc.stream(subscription) as events:
+        nc.flush()
+        print(f"listening on {subject}", file=sys.stderr, flush=True)
+        try:
+            for message in events:
+                line = _line(message, words.stream, as_json=words.json)
+                if line is None:
+                    continue
+                print(line, flush=True)
+                left -= 1
+                if not left:
+                    break
+        except KeyboardInterrupt:
+            pass  # that is how it ends
+    if subscription.dropped:
+        print(f"{subscription.dropped} events came too fast and were dropped", file=sys.stderr)
+    return int(subscription.dropped > 0)
+
+
+def _line(message: Message, stream: str | None, *, as_json: bool) -> str | None:
+    """What to print of an event; ``None`` if it is about something else."""
+    try:
+        event = read_event(message.payload)
+    except InvalidResponse as error:
+        if as_json:
+            return json.dumps({"subject": message.subject, "unreadable": str(error)})
+        return text_of(f"- unreadable subject={message.subject} {shorten(str(error))}")
+    if stream is not None and not (isinstance(event, StreamEvent) and event.stream == stream):
+        return None
+    if as_json:
+        return json.dumps({"subject": message.subject, "event": event.to_wire()})
+    return event_line(event)
