@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jsproto.core.subscription import Subscription
-from jsproto.errors import InvalidResponse, shorten
+from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.advisories import ADVISORIES, METRICS, StreamEvent, read_event
 from jsproto.jetstream.event_lines import event_line
 from jsproto.jetstream.tables import text_of
@@ -45,26 +46,24 @@ def run(words: argparse.Namespace) -> int:
 
 
 def _listened(words: argparse.Namespace) -> int:
-    left = words.count
-    subject = words.subject or "$JS.EVENT.>"
-    subscription = Subscription(subject)
-    with linked(words) as nc, nc.stream(subscription) as events:
-        nc.flush()
-        print(f"listening on {subject}", file=sys.stderr, flush=True)
-        try:
-            for message in events:
-                line = _line(message, words.stream, as_json=words.json)
-                if line is None:
-                    continue
-                print(line, flush=True)
-                left -= 1
-                if not left:
-                    break
-        except KeyboardInterrupt:
-            pass  # that is how it ends
+    subscription = Subscription(words.subject or "$JS.EVENT.>")
+    with suppress(KeyboardInterrupt):  # that is how it ends
+        _print_all(words, subscription)
     if subscription.dropped:
         print(f"{subscription.dropped} events came too fast and were dropped", file=sys.stderr)
     return int(subscription.dropped > 0)
+
+
+def _print_all(words: argparse.Namespace, subscription: Subscription) -> None:
+    left = words.count
+    with linked(words) as nc, nc.stream(subscription) as events:
+        nc.flush()
+        print("listening", file=sys.stderr, flush=True)
+        while left or not words.count:
+            line = _line(next(events), words.stream, as_json=words.json)
+            if line is not None:
+                print(line, flush=True)
+                left -= 1
 
 
 def _line(message: Message, stream: str | None, *, as_json: bool) -> str | None:
@@ -74,7 +73,7 @@ def _line(message: Message, stream: str | None, *, as_json: bool) -> str | None:
     except InvalidResponse as error:
         if as_json:
             return json.dumps({"subject": message.subject, "unreadable": str(error)})
-        return text_of(f"- unreadable subject={message.subject} {shorten(str(error))}")
+        return text_of(f"- unreadable subject={message.subject} {error}")
     if stream is not None and not (isinstance(event, StreamEvent) and event.stream == stream):
         return None
     if as_json:

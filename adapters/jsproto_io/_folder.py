@@ -85,7 +85,7 @@ def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
     """What there is to restore, each where its name belongs."""
     wanted = None if streams is None else dict.fromkeys(streams)
     if (root / MANIFEST).is_file():
-        entries = read_manifest((root / MANIFEST).read_bytes()).streams
+        entries = read_manifest(_bytes(root / MANIFEST)).streams
         found = [(root / STREAMS / file_name(each.name), each) for each in entries]
     else:
         found = [(each, _foreign(each)) for each in _foreign_places(root)]
@@ -112,7 +112,7 @@ def _foreign_places(root: Path) -> Sequence[Path]:
 
 def _foreign(place: Path) -> SavedStream:
     """What the ``nats`` tool has saved of a stream; it knows no digest."""
-    origin = read_origin((place / ORIGIN).read_bytes(), str(place / ORIGIN))
+    origin = read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
     archives = [name for name in ARCHIVES if (place / name).is_file()]
     if len(archives) != 1:
         raise InvalidBackup(f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}")
@@ -129,10 +129,10 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
     """The configuration of a stream, which must be that of the stream that it is filed under."""
     path = place / CONFIG
     if path.is_file():
-        config = load_stream(path)
+        config = read_stream_file(_bytes(path), str(path))
     elif entry.archive is not None:
         path = place / ORIGIN
-        config = read_origin(path.read_bytes(), str(path)).config
+        config = read_origin(_bytes(path), str(path)).config
     else:
         raise InvalidBackup(f"expected the configuration {str(path)!r}, it is not there")
     if config.name != entry.name:
@@ -143,7 +143,7 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
 def consumer_of(place: Path, name: str) -> ConsumerConfig:
     """The configuration of a consumer, which must be that of the consumer that it is filed under."""
     path = place / CONSUMERS / f"{file_name(name)}.json"
-    config = load_consumer(path)
+    config = read_consumer_file(_bytes(path), str(path))
     if config.durable_name != name:
         raise InvalidBackup(f"expected consumer {name!r} in {str(path)!r}, seen {config.durable_name!r}")
     return config
@@ -161,18 +161,17 @@ def checked(saved: Sequence[Found], tell: Tell) -> None:
             total=entry.size,
         )
         with Teller(progress, tell) as teller:
-            try:
-                for name in entry.consumers:
-                    consumer_of(place, name)
-                if entry.archive is not None:
-                    _compared(place, entry, teller)
-            except FileNotFoundError as error:
-                raise InvalidBackup(f"expected the file {error.filename!r}, it is not there") from error
+            for name in entry.consumers:
+                consumer_of(place, name)
+            if entry.archive is not None:
+                _compared(place, entry, teller)
 
 
 def _compared(place: Path, entry: SavedStream, teller: Teller) -> None:
     path = place / str(entry.archive)
-    origin = read_origin((place / ORIGIN).read_bytes(), str(place / ORIGIN))
+    if not path.is_file():
+        raise InvalidBackup(f"expected the file {str(path)!r}, it is not there")
+    origin = read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
     if origin.config.name != entry.name:
         raise InvalidBackup(
             f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {origin.config.name!r}"
@@ -187,3 +186,10 @@ def _compared(place: Path, entry: SavedStream, teller: Teller) -> None:
         raise InvalidBackup(
             f"expected {entry.size} bytes with SHA-256 {entry.sha256} in {str(path)!r}, seen {size} bytes with {digest.hexdigest()}"
         )
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InvalidBackup(f"expected the file {str(path)!r}, it is not there") from None

@@ -267,7 +267,7 @@ def unlike(expected: StreamState, seen: StreamState, config: StreamConfig) -> st
     """
     if seen.last_seq != expected.last_seq:
         return f"expected last sequence {expected.last_seq}, seen {seen.last_seq}"
-    aged = bool(config.max_age) or config.allow_msg_ttl
+    aged = (config.max_age is not None and config.max_age.total_seconds() > 0) or config.allow_msg_ttl
     if seen.messages != expected.messages and not (aged and seen.messages < expected.messages):
         return f"expected {expected.messages} messages, seen {seen.messages}"
     return ""

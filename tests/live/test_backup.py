@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from jsproto.errors import InvalidConfig, LinkError
+from jsproto.errors import InvalidConfig, InvalidResponse, LinkError
 from jsproto.jetstream.api.errors import StreamNotFound
+from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamSource
 from jsproto.jetstream.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
+from jsproto_io import backup
 from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
 from jsproto_io.blocking import connect
 
@@ -201,3 +203,29 @@ def test_configurations_go_to_files_and_back(account, tmp_path) -> None:
     save(info.config, tmp_path / "s.json")
 
     assert load_stream(tmp_path / "s.json") == info.config
+
+
+def test_a_snapshot_that_is_refused_ends_the_backup(account, there, tmp_path) -> None:
+    def delete(progress) -> None:
+        if progress.phase is Phase.BEGUN:
+            account.jetstream().delete_stream(progress.stream)
+
+    with pytest.raises(StreamNotFound):
+        back_up(account, tmp_path / "b", streams=["ORDERS"], tell=delete)
+    with pytest.raises(InvalidBackup, match="interrupted"):
+        restore(there, tmp_path / "b")
+
+
+def test_a_stream_that_is_not_what_was_saved_is_a_failure(account, there, tmp_path, monkeypatch) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+    monkeypatch.setattr(backup, "unlike", lambda *_: "expected 500 messages, seen 499")
+    with pytest.raises(RestoreFailed, match="seen 499; delete it before another restore"):
+        restore(there, tmp_path / "b")
+
+
+def test_what_a_cluster_cannot_say_is_not_left_out_in_silence() -> None:
+    for listed in (Listed(["a"], missing=["LOST"]), Listed(["a"], offline={"LOST": "why"})):
+        with pytest.raises(InvalidResponse, match="LOST"):
+            backup._all_there(listed)
+    with pytest.raises(InvalidResponse, match="2 more"):
+        backup._all_there(Listed(["a"], total=3))
