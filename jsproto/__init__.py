@@ -7,6 +7,7 @@ from jsproto.core.auth import Auth
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Call, Conversation, Port, Wish
 from jsproto.core.exchange import Stats
+from jsproto.core.gather import Gather
 from jsproto.core.message import Message
 from jsproto.core.options import Options, Tls
 from jsproto.core.procedure import Procedure, Sleep
@@ -105,6 +106,7 @@ from jsproto.jetstream.api.errors import (
     WrongStream,
 )
 from jsproto.jetstream.api.ingest import GapMode
+from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.levels import check_level, required_level
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.permissions import Permissions
@@ -130,12 +132,14 @@ from jsproto.jetstream.api.stream import (
     StreamState,
     SubjectTransform,
 )
+from jsproto.jetstream.api.system import ServerAnswer, ServerIdentity
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.backup import InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto.jetstream.batch import BatchPublish, WholeBatch
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream
+from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.direct import BatchOptions, DirectBatch
 from jsproto.jetstream.errors import (
     AlreadySettled,
@@ -157,6 +161,7 @@ from jsproto.jetstream.errors import (
     TooManyResults,
     UnknownStatus,
 )
+from jsproto.jetstream.event_lines import event_line
 from jsproto.jetstream.exactly_once import Patience
 from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
@@ -169,6 +174,14 @@ from jsproto.jetstream.pull import OpenPull, PullNotice
 from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.pushing import PushNotice
+from jsproto.jetstream.reports import (
+    Report,
+    cluster_report,
+    consumer_report,
+    replication_dot,
+    replication_report,
+    stream_report,
+)
 from jsproto.jetstream.sequence import Gap
 from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
 from jsproto.jetstream.status import End
@@ -282,6 +295,7 @@ __all__ = [
     "Form",
     "Gap",
     "GapMode",
+    "Gather",
     "Gathered",
     "HeaderDefect",
     "Headers",
@@ -291,6 +305,7 @@ __all__ = [
     "IngestFault",
     "IngestNotice",
     "InvalidAckSubject",
+    "InvalidBackup",
     "InvalidBatch",
     "InvalidConfig",
     "InvalidConfiguration",
@@ -302,6 +317,7 @@ __all__ = [
     "InvalidRequest",
     "InvalidResponse",
     "InvalidSubject",
+    "Inventory",
     "JetStream",
     "JetStreamError",
     "JetStreamNotEnabled",
@@ -374,10 +390,13 @@ __all__ = [
     "Refused",
     "RemoteProtocolError",
     "ReplayPolicy",
+    "Report",
     "Republish",
     "RequestMany",
     "RequestTimeout",
     "Restore",
+    "RestoreConflict",
+    "RestoreFailed",
     "RetentionPolicy",
     "RetryLater",
     "Rollup",
@@ -385,7 +404,9 @@ __all__ = [
     "SequenceNotFound",
     "SequencePair",
     "Server",
+    "ServerAnswer",
     "ServerError",
+    "ServerIdentity",
     "ServerShutdown",
     "Signal",
     "Sleep",
@@ -415,6 +436,7 @@ __all__ = [
     "Subscribe",
     "SubscribeRefused",
     "Subscription",
+    "System",
     "Term",
     "Timestamp",
     "Tls",
@@ -436,13 +458,19 @@ __all__ = [
     "check_publish",
     "check_stream",
     "check_stream_update",
+    "cluster_report",
     "compose",
     "confirmed",
+    "consumer_report",
     "empty_payload",
+    "event_line",
     "events",
     "read_event",
+    "replication_dot",
+    "replication_report",
     "request",
     "required_level",
     "settlement",
     "stored_size",
+    "stream_report",
 ]
