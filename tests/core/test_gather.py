@@ -1,22 +1,22 @@
-"""One question, many answers, alone."""
+"""One question, many answers, one result, alone. When the answers end is told in the tests of `RequestMany`."""
 
 from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation import Call, Port, Wish
+from jsproto.core.conversation import Port, Wish
 from jsproto.core.gather import STALL, Gather
+from jsproto.core.request_many import RequestMany
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
-    InvalidConfig,
     InvalidResponse,
-    InvalidSubject,
     NoResponders,
     PermissionViolation,
     RequestTimeout,
 )
 from jsproto.signals import ENDED, NEED_DATA
+from jsproto.wire.commands import Publish
 
 NOBODY = b"NATS/1.0 503\r\n\r\n"
 
@@ -25,25 +25,33 @@ def payloads(messages):
     return [each.payload for each in messages]
 
 
-def asking(*, up: bool = True, read=payloads, **options: object) -> Gather:
-    gather = Gather(Call("who", b"?", None, 5.0), read, **options)
+def made(read=payloads, **options: object) -> Gather:
+    return Gather(RequestMany("who", b"?", stall=STALL, **options), read)
+
+
+def asking(*, up: bool = True, **options: object) -> Gather:
+    gather = made(**options)
     gather.port = Port(up=up)
     gather.opened(0.0)
     return gather
 
 
-def answered(gather: Gather, payload: bytes, now: float, token: int = 1, block: bytes | None = None) -> None:
-    gather.replied(token, ("1", "r", "", block, payload), now)
+def answered(gather: Gather, *payloads: bytes, now: float = 1.0, block: bytes | None = None) -> None:
+    gather.delivered([(gather.port.sid, "r", "", block, each) for each in payloads], now)
+
+
+def questions(gather: Gather) -> list[tuple[str, bytes]]:
+    return [(each.subject, each.payload) for each in gather.port.commands if isinstance(each, Publish)]
 
 
 def test_it_asks_once_and_ends_when_nobody_more_answers() -> None:
     gather = asking()
-    answered(gather, b"a", 1.0)
-    answered(gather, b"b", 1.2)
+    answered(gather, b"a")
+    answered(gather, b"b", now=1.2)
     gather.ticked(1.2 + STALL - 0.01)
 
-    assert [(each.subject, each.payload) for each in gather.port.commands] == [("who", b"?")]
-    assert (gather.take(1.4), gather.count, gather.deadline) == (NEED_DATA, 2, 1.2 + STALL)
+    assert questions(gather) == [("who", b"?")]
+    assert (gather.take(1.4), gather.deadline, gather.readable) == (NEED_DATA, 1.2 + STALL, 0)
 
     gather.ticked(1.2 + STALL)
 
@@ -52,77 +60,41 @@ def test_it_asks_once_and_ends_when_nobody_more_answers() -> None:
 
 
 def test_it_ends_at_once_when_all_are_there() -> None:
-    gather = asking(expect=2)
-    answered(gather, b"a", 1.0)
-    answered(gather, b"b", 1.0)
-    answered(gather, b"late", 1.0)
+    gather = asking(count=2)
+    answered(gather, b"a", b"b", b"late")
 
     assert gather.take(1.0) == [b"a", b"b"]
-
-
-def test_it_ends_when_the_time_is_up_with_what_came() -> None:
-    gather = asking(stall=60.0)
-    answered(gather, b"a", 1.0)
-    gather.ticked(4.9)
-
-    assert not gather.ended
-
-    gather.ticked(5.0)
-
-    assert gather.take(5.0) == [b"a"]
 
 
 def test_nobody_at_all_is_an_error() -> None:
     silent, empty = asking(), asking()
     silent.ticked(5.0)
-    silent.ticked(6.0)
-    answered(empty, b"", 1.0, block=NOBODY)
+    answered(empty, b"", block=NOBODY)
 
-    with pytest.raises(RequestTimeout, match=r"within 5\.0 s, none came"):
+    with pytest.raises(RequestTimeout):
         silent.take(5.0)
-    with pytest.raises(NoResponders, match="nobody listens there"):
+    with pytest.raises(NoResponders):
         empty.take(1.0)
-
-
-def test_answers_to_other_questions_are_none() -> None:
-    gather = asking()
-    answered(gather, b"x", 1.0, token=7)
-
-    assert gather.count == 0
-
-
-def test_headers_of_an_answer_are_kept() -> None:
-    gather = asking(read=lambda messages: messages[0].headers["K"], expect=1)
-    answered(gather, b"", 1.0, block=b"NATS/1.0\r\nK: v\r\n\r\n")
-
-    assert gather.take(1.0) == "v"
 
 
 def test_without_a_link_it_waits_for_one_and_a_link_lost_later_ends_it() -> None:
     gather = asking(up=False)
     gather.link_down(Disconnected("x"), 0.5)
 
-    assert (gather.port.commands, gather.ended) == ([], False)
+    assert (questions(gather), gather.ended) == ([], False)
 
     gather.port.up = True
     gather.link_up(1.0)
-    gather.link_up(1.0)
-    answered(gather, b"a", 1.1)
-    gather.link_down(Disconnected("x"), 1.2)
+    answered(gather, b"a", now=1.1)
     gather.link_down(Disconnected("x"), 1.2)
 
-    assert len(gather.port.commands) == 1
+    assert len(questions(gather)) == 1
     with pytest.raises(Disconnected, match="1 had come"):
         gather.take(1.3)
 
 
-def test_a_refusal_ends_it_if_it_is_about_the_question() -> None:
+def test_a_refusal_ends_it() -> None:
     gather = asking()
-    gather.refused("who", PermissionViolation("x", "who", "subscription"), 1.0)
-    gather.refused("else", PermissionViolation("x", "else", "publish"), 1.0)
-
-    assert not gather.ended
-
     gather.refused("who", PermissionViolation("x", "who", "publish"), 1.0)
 
     with pytest.raises(PermissionViolation):
@@ -133,44 +105,37 @@ def test_what_cannot_be_read_is_an_error() -> None:
     def read(messages):
         raise InvalidResponse("no")
 
-    gather = asking(read=read, expect=1)
-    answered(gather, b"a", 1.0)
+    gather = asking(read=read, count=1)
+    answered(gather, b"a")
 
     with pytest.raises(InvalidResponse):
         gather.take(1.0)
 
 
 def test_a_drain_does_not_end_it_and_a_close_does() -> None:
-    gather = asking()
-    gather.told(Wish.DRAIN, 1.0)
+    given_up, cut = asking(), asking()
+    for gather in (given_up, cut):
+        answered(gather, b"a")
+        gather.told(Wish.DRAIN, 1.0)
 
-    assert not gather.ended
+        assert not gather.ended
 
-    gather.closed(ConnectionClosed("x"), 1.0)
+    given_up.closed(None, 1.0)
+    given_up.closed(None, 1.0)
+    cut.closed(Disconnected("gone"), 1.0)
 
     with pytest.raises(ConnectionClosed):
-        gather.take(1.0)
+        given_up.take(1.0)
+    with pytest.raises(Disconnected, match="gone"):
+        cut.take(1.0)
 
 
 def test_it_can_be_taken_out_and_put_back_in_the_middle() -> None:
     gather = asking()
-    answered(gather, b"a", 1.0)
-    twin = Gather(Call("who", b"?", None, 5.0), payloads)
+    answered(gather, b"a")
+    twin = made()
     twin.restore(gather.snapshot())
-    answered(twin, b"b", 1.1)
+    answered(twin, b"b", now=1.1)
     twin.ticked(2.0)
 
     assert twin.take(2.0) == [b"a", b"b"]
-
-
-@pytest.mark.parametrize("options", [{"expect": -1}, {"stall": 0.0}])
-def test_what_cannot_work_is_refused(options) -> None:
-    with pytest.raises(InvalidConfig):
-        Gather(Call("who"), payloads, **options)
-
-
-def test_times_and_subjects_are_checked_too() -> None:
-    with pytest.raises(InvalidConfig):
-        Gather(Call("who", timeout=0.0), payloads)
-    with pytest.raises(InvalidSubject):
-        Gather(Call("who.*"), payloads)

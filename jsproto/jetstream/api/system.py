@@ -17,9 +17,9 @@ from typing import Final, cast, final
 
 from attrs import field, frozen
 
-from jsproto.core.conversation import Call
 from jsproto.core.gather import STALL, Gather
 from jsproto.core.message import Message
+from jsproto.core.request_many import RequestMany
 from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusError, shorten
 from jsproto.jetstream.api.document import Document, member
 from jsproto.jetstream.api.envelope import parse_object, to_json
@@ -154,15 +154,16 @@ def ask_account(
 
 def user_info(*, timeout: float = 5.0) -> Gather[ServerAnswer]:
     """Who we are to the server, with account and permissions; every account may ask (2.10)."""
-    call = Call("$SYS.REQ.USER.INFO", b"", None, timeout)
-    return Gather(call, lambda messages: read_answers(messages)[0], expect=1)
+    many = RequestMany("$SYS.REQ.USER.INFO", count=1, timeout=timeout)
+    return Gather(many, lambda messages: read_answers(messages)[0])
 
 
 def _ask(
     subject: str, options: Mapping[str, object] | None, expect: int, stall: float, timeout: float
 ) -> Gather[tuple[ServerAnswer, ...]]:
     payload = to_json(options) if options else b""
-    return Gather(Call(subject, payload, None, timeout), read_answers, expect=expect, stall=stall)
+    many = RequestMany(subject, payload, count=expect, stall=stall, timeout=timeout)
+    return Gather(many, read_answers)
 
 
 def _words(error: object) -> str:

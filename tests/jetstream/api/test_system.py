@@ -10,6 +10,7 @@ from jsproto.core.conversation import Port
 from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusError
 from jsproto.jetstream.api.system import ask_account, ask_servers, read_answer, read_answers, user_info
 from jsproto.jetstream.context import JetStream
+from jsproto.wire.commands import Publish
 from tests.jetstream.api.asking import message
 
 SYSTEM = JetStream(timeout=2.0).system
@@ -22,7 +23,7 @@ def said(members: object):
 def asked(gather) -> tuple[str, object]:
     gather.port = Port()
     gather.opened(0.0)
-    command = gather.port.commands[-1]
+    (command,) = (each for each in gather.port.commands if isinstance(each, Publish))
     return command.subject, json.loads(command.payload) if command.payload else None
 
 
@@ -63,7 +64,7 @@ def test_one_server_is_waited_for_no_longer_than_until_it_has_answered() -> None
     one, all_of_them = SYSTEM.varz(server="NX"), SYSTEM.varz()
     for gather in (one, all_of_them):
         asked(gather)
-        gather.replied(1, ("1", "r", "", None, b'{"server":{"name":"n1"},"data":{}}'), 1.0)
+        gather.delivered([(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{}}')], 1.0)
 
     assert (one.ended, all_of_them.ended) == (True, False)
 
@@ -71,7 +72,7 @@ def test_one_server_is_waited_for_no_longer_than_until_it_has_answered() -> None
 def test_who_we_are_is_one_answer() -> None:
     gather = user_info()
     asked(gather)
-    gather.replied(1, ("1", "r", "", None, b'{"server":{"name":"n1"},"data":{"user":"u"}}'), 1.0)
+    gather.delivered([(gather.port.sid, "r", "", None, b'{"server":{"name":"n1"},"data":{"user":"u"}}')], 1.0)
 
     assert gather.take(1.0).data == {"user": "u"}
 
