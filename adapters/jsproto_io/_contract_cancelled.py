@@ -17,10 +17,10 @@ from jsproto_io._rig import (
     Broken,
     Clause,
     Rig,
+    a_stream,
     equal,
     holds,
     settles,
-    stored,
 )
 
 
@@ -68,7 +68,7 @@ async def a_cancelled_request_gives_up_itself_and_nothing_else(rig: Rig) -> None
 
 async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Rig) -> None:
     async with rig.connect() as nc:
-        await nc.run(JS.create_stream(name="S", subjects=["s.*"]))
+        await nc.run(a_stream())
         handed = 0
         for at in range(1, 400):
             sink = nc.sink(JS.publish_window(max_pending=2))
@@ -83,7 +83,7 @@ async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Rig) -> None:
                 over = await rig.cut_short(story(), at)
                 await window.put(("s.a", b"%d" % handed))
                 handed += 1
-            holds(stored(rig) == handed, f"cancelled at wait {at}")
+            holds(rig.hosted.stored() == handed, f"cancelled at wait {at}")
             if over:
                 return
     raise Broken("expected a story that ends")
@@ -91,7 +91,7 @@ async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Rig) -> None:
 
 async def a_cancelled_sink_is_over(rig: Rig) -> None:
     async with rig.connect() as nc:
-        await nc.run(JS.create_stream(name="S", subjects=["s.*"]))
+        await nc.run(a_stream())
         for at in range(1, 400):
             sink = JS.publish_window(max_pending=2)
 

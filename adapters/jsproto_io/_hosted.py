@@ -11,10 +11,10 @@ import selectors
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self, TypeVar, final
+from typing import Any, Final, Self, TypeVar, final
 
 from jsproto.testing import SimServer
 from jsproto_io._layers import Layer
@@ -77,10 +77,14 @@ class Hosted:
 
     Attributes:
         url: where it is.
+        options: what a client needs to connect to it: nothing.
         accepted: how many connections there were.
-        heard: everything that all clients have said.
+        heard: everything that all clients have said; it always ``hears``.
         web: whether it speaks through WebSockets.
     """
+
+    options: Final[Mapping[str, Any]] = {}
+    hears: Final = True
 
     def __init__(self, model: SimServer | None = None, *, piece: int = 1 << 30, web: bool = False) -> None:
         self.model: SimServer = model or SimServer(now=monotonic())
@@ -119,6 +123,33 @@ class Hosted:
         self._selector.close()
         if self._failure is not None and error is None:
             raise self._failure
+
+    def again(self, *, piece: int = 1 << 30) -> Hosted:
+        """Another server of this kind."""
+        return Hosted(piece=piece, web=self.web)
+
+    # ------------------------------------------------------------------ from the side
+
+    def publish(self, messages: Iterable[tuple[str, bytes]]) -> None:
+        """As another client does."""
+
+        def all_of_them(model: SimServer, now: float) -> None:
+            for subject, payload in messages:
+                model.publish(subject, payload, now)
+
+        self.ask(all_of_them)
+
+    def stored(self) -> int:
+        """How many messages the stream holds."""
+        return int(self._asked("STREAM.INFO.S")["state"]["messages"])
+
+    def unsettled(self) -> int:
+        """How many messages the consumer has still to deliver or to hear of."""
+        info = self._asked("CONSUMER.INFO.S.C")
+        return int(info["num_pending"]) + int(info["num_ack_pending"])
+
+    def _asked(self, subject: str) -> Any:
+        return self.ask(lambda model, now: model.request(subject, None, now))
 
     # ------------------------------------------------------------------ faults, from any thread
 

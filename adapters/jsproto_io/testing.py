@@ -1,13 +1,15 @@
 """Proof that an adapter keeps the contract: ``check_driver(connect, backend="trio")``.
 
 Theory. An adapter has no choice in what NATS means, only in how it waits, so one set of checks fits all (`_contract`). Each check has a
-model server of its own on a real socket (`_hosted`), and after it nothing may be left: no task, no thread, no open file.
+model server of its own on a real socket (`_hosted`), and after it nothing may be left: no task, no thread, no open file. Or it has a real
+server behind a relay (`_relayed`), and leaves out what only a model can be made to do.
 
 An adapter with ``await`` is run by anyio on asyncio or trio; a check cancels it at its first wait, its second, and so on, until it is through. On
 asyncio that is done twice: as a scope does it, and as a task that is cancelled just when it was to be woken. An adapter without
 ``await`` is given the form of one that never waits.
 
     check_driver(connect, backend="asyncio")      # or "trio"; or "blocking" for one without await
+    check_driver(connect, backend="trio", server="nats://127.0.0.1:4222")
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import inspect
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias, final
@@ -27,6 +29,7 @@ import anyio
 from jsproto_io._contract import CONTRACT as _CONTRACT
 from jsproto_io._contract_cancelled import CANCELLED
 from jsproto_io._hosted import Hosted
+from jsproto_io._relayed import Relayed
 from jsproto_io._rig import PROMPT, Broken, Clause
 
 __all__ = ["CONTRACT", "Backend", "Broken", "Clause", "Hosted", "check_driver"]
@@ -40,7 +43,15 @@ _PATIENCE: Final = 60.0
 CONTRACT: Final = (*_CONTRACT, *CANCELLED)
 
 
-def check_driver(connect: Callable[..., Any], *, backend: Backend, only: str = "", web: bool = False) -> None:
+def check_driver(
+    connect: Callable[..., Any],
+    *,
+    backend: Backend,
+    only: str = "",
+    web: bool = False,
+    server: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> None:
     """Check an adapter against the whole contract, one clause after the other, and stop at the first that it breaks.
 
     Args:
@@ -48,27 +59,42 @@ def check_driver(connect: Callable[..., Any], *, backend: Backend, only: str = "
         backend: what it runs on.
         only: check the clauses with this text in their name.
         web: through a WebSocket; takes the extra ``ws``.
+        server: the URL of a running nats-server with JetStream instead of the model server, of any scheme. Nobody else may use it: its
+            stream ``S`` is deleted. Certificates must show 127.0.0.1. Clauses with ``model`` are left out.
+        options: what a client needs to connect to it, as ``tls_context``.
 
     Raises:
         Broken: which clause is broken, and how.
     """
+
+    def host() -> Hosted | Relayed:
+        return Hosted(web=web) if server is None else Relayed(server, options)
+
     for clause in CONTRACT:
-        if only in clause.name and clause.needs in {"", "a thread" if backend == "blocking" else "tasks"}:
+        fits = clause.needs in {"", "a thread" if backend == "blocking" else "tasks"}
+        if only in clause.name and fits and not (server is not None and clause.model):
             for native in (False, True) if clause.needs == "tasks" and backend == "asyncio" else (False,):
-                _check(connect, clause, backend, native=native, web=web)
+                _check(connect, clause, backend, host, native=native)
 
 
-def _check(connect: Callable[..., Any], clause: Clause, backend: Backend, *, native: bool, web: bool) -> None:
+def _check(
+    connect: Callable[..., Any],
+    clause: Clause,
+    backend: Backend,
+    host: Callable[[], Hosted | Relayed],
+    *,
+    native: bool,
+) -> None:
     threads, files = threading.active_count(), _files()
-    try:
-        with Hosted(web=web) as hosted:
+    with host() as hosted:
+        try:
             rig = _Rig(connect, hosted, waits=backend != "blocking", native=native)
             if backend == "blocking":
                 _at_once(clause.check(rig))
             else:
                 anyio.run(rig.play, clause.check, backend=backend)
-    except Exception as error:
-        raise Broken(f"expected that {clause.name}: {type(error).__name__}: {error}") from error
+        except Exception as error:
+            raise Broken(f"expected that {clause.name}: {type(error).__name__}: {error}") from error
     if threading.active_count() > threads:
         raise Broken(f"expected no thread to be left, {threading.enumerate()} are, after: {clause.name}")
     if _files() > files:
@@ -108,7 +134,9 @@ def _too_long(_number: int, _frame: object) -> None:
 class _Rig:
     """What the checks use; see `jsproto_io._contract.Rig`."""
 
-    def __init__(self, connect: Callable[..., Any], hosted: Hosted, *, waits: bool, native: bool) -> None:
+    def __init__(
+        self, connect: Callable[..., Any], hosted: Hosted | Relayed, *, waits: bool, native: bool
+    ) -> None:
         self.hosted = hosted
         self._connect = connect
         self._waits = waits
@@ -116,7 +144,7 @@ class _Rig:
 
     def connect(self, *urls: str, **options: object) -> Any:
         """A client."""
-        client = self._connect(list(urls) or self.hosted.url, **{**PROMPT, **options})
+        client = self._connect(list(urls) or self.hosted.url, **{**PROMPT, **self.hosted.options, **options})
         return client if self._waits else _Awaited(client)
 
     async def play(self, check: Callable[[Self], Awaitable[None]]) -> None:

@@ -64,3 +64,13 @@ def test_every_publish_through_a_window_ends_once_and_each_id_is_stored_once_whi
     assert (code, [(each["form"], each["wrong"]) for each in told]) == (0, [("resend", {}), ("plain", {})])
     assert told[0]["stored"] == 6000
     assert told[1]["ends"]["ACKED"] <= told[1]["stored"] <= 3000
+
+
+def test_the_contract_can_be_checked_on_every_server_and_transport():
+    words = ("--versions", "2.15.1", "--transports", "tcp", "ws", "--adapters", "blocking")
+    code, told = long_run("contract.py", *words)
+
+    assert code == 0
+    assert [("2.15.1", "tcp", "blocking", None), ("2.15.1", "ws", "blocking", None)] == [
+        (each["server"], each["transport"], each["adapter"], each["broken"]) for each in told
+    ]
