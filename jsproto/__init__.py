@@ -114,6 +114,7 @@ from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import compose
 from jsproto.jetstream.api.publish_checks import check_publish
 from jsproto.jetstream.api.publish_options import PublishOptions
+from jsproto.jetstream.api.removed import RemovedFromServer
 from jsproto.jetstream.api.schedule import Schedule
 from jsproto.jetstream.api.sizes import stored_size
 from jsproto.jetstream.api.stored import StoredMessage, Which
@@ -389,6 +390,7 @@ __all__ = [
     "RaceLost",
     "Refused",
     "RemoteProtocolError",
+    "RemovedFromServer",
     "ReplayPolicy",
     "Report",
     "Republish",

@@ -15,6 +15,7 @@ from jsproto.core.procedure import Procedure
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.removed import RemovedFromServer
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.batch import BatchPublish, WholeBatch
@@ -228,7 +229,27 @@ def test_all_methods_are_called_above():
         if inspect.isfunction(member) and not name.startswith("_")
     }
 
-    assert there - called == {(JetStream, "stream"), (Stream, "consumer")}
+    removed = {(JetStream, name) for name in REMOVED}
+    assert there - called - removed == {(JetStream, "stream"), (Stream, "consumer")}
+
+
+REMOVED = {
+    "create_stream_template": ("T",),
+    "delete_stream_template": ("T",),
+    "stream_template_info": ("T",),
+    "stream_template_names": (),
+}
+
+
+@pytest.mark.parametrize("name", list(REMOVED))
+def test_what_servers_do_no_more_is_said_at_once_and_nothing_is_sent(name):
+    verbs, slow = Verbs(), AsyncVerbs()
+    with pytest.raises(RemovedFromServer, match="removed from the server"):
+        getattr(_facade_sync.SyncJetStream(verbs, JetStream()), name)(*REMOVED[name])
+    with pytest.raises(RemovedFromServer):
+        asyncio.run(getattr(_facade_async.AsyncJetStream(slow, JetStream()), name)(*REMOVED[name]))
+
+    assert verbs.asked + slow.asked == []
 
 
 @pytest.mark.parametrize("module", [_facade_async, _facade_sync])
@@ -252,7 +273,7 @@ def test_handles_lead_up_and_down_and_show_what_they_know(module):
 # ---------------------------------------------------------------------------------------------- options
 
 
-def test_options_by_name_are_those_of_the_core_and_three_of_the_adapters():
+def test_options_by_name_are_those_of_the_core_and_four_of_the_adapters():
     ours = {each.name: str(each.type) for each in attrs.fields(Options)}
     del ours["servers"], ours["ask_for_credentials"]
 
@@ -261,6 +282,7 @@ def test_options_by_name_are_those_of_the_core_and_three_of_the_adapters():
     assert named.pop("tls_context") == "ssl.SSLContext | TlsFiles"
     assert named.pop("websocket") == "WebSocket"
     assert named.pop("jetstream") == "JetStream"
+    assert named.pop("watch") == "Watcher | Iterable[Watcher]"
     assert named == ours
 
 
