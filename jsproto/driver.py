@@ -20,7 +20,7 @@ The uncoloured verbs `take`, `take_all` and `put` are those of the connection wi
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, TypeAlias, TypeVar, final
+from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation, Stage
@@ -73,6 +73,19 @@ class Seat:
         self.taker: Waiter | None = None
         self.putter: Waiter | None = None
         self.watchers: tuple[Waiter, ...] = ()
+
+
+class Hearer(Protocol):
+    """Who is told what happens, at once and within the input that made it happen."""
+
+    @property
+    def waiter(self) -> Waiter | None:
+        """Who is to be woken for it."""
+        ...
+
+    def hear(self, told: Told) -> None:
+        """It has happened."""
+        ...
 
 
 @final
@@ -149,7 +162,7 @@ class Driver:
         self.closed = False
         self.error: JsprotoError | None = None
         self._waiting: dict[Waiter, None] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[Hearer] = []
 
     # ------------------------------------------------------------------ uncoloured verbs
 
@@ -246,6 +259,10 @@ class Driver:
         listener.ended = self.closed
         self._listeners.append(listener)
         return listener
+
+    def attend(self, hearer: Hearer) -> None:
+        """Let somebody hear each event as it happens, for as long as there is the connection."""
+        self._listeners.append(hearer)
 
     def unlisten(self, listener: Listener) -> None:
         """Forget a listener; harmless if it is forgotten already."""

@@ -42,6 +42,7 @@ from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._layers import Layer, Over
 from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
+from jsproto_io._watch import Watch, watchers_of
 from jsproto_io._web import Speaker, WebSocket, speaker
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Base:
         "_options",
         "_secure",
         "_speaker",
+        "_watchers",
         "_web",
         "_words",
     )
@@ -76,6 +78,7 @@ class Base:
         self._words = options
         self._web = options.get("websocket") or WebSocket()
         self._jetstream = options.get("jetstream") or JetStream()
+        self._watchers = watchers_of(options.get("watch"))
         self._options: Options = options_of(servers, ask=ask, **options)
         self._speaker: Speaker | None = (
             speaker() if any(server.web for server in self._options.servers) else None
@@ -107,6 +110,11 @@ class Base:
         if info is None:
             raise ConversationClosed("expected a client that was connected, no INFO has come yet")
         return info
+
+    @property
+    def name(self) -> str | None:
+        """What this client is called, as the server was told."""
+        return self._options.name
 
     @property
     def server(self) -> Server:
@@ -153,6 +161,7 @@ class Base:
         self._begun = True
         self._connection = Connection(self._options, entropy=os.urandom, now=now)
         self._driver = Driver(self._connection, self)
+        self._driver.attend(Watch(self, self._watchers))
 
     def _opened(self, conversation: Conversation[T], now: float) -> Seat:
         """Open a conversation; a feed of stored messages makes messages of this client's colour."""

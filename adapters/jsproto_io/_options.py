@@ -14,6 +14,7 @@ from jsproto.core.servers import Server
 from jsproto.errors import AuthorizationFailed, InvalidConfig
 from jsproto.jetstream.context import JetStream
 from jsproto_io._tls import TlsFiles
+from jsproto_io._watch import Watcher
 from jsproto_io._web import WebSocket
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
@@ -28,9 +29,10 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 class ConnectOptions(TypedDict, total=False):
     """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there.
 
-    Three are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
+    Four are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
     required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the
     JetStream that ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its timeout.
+    ``watch``: called with the client and each event as it happens, one or several (see `jsproto_io._watch`).
     """
 
     name: str | None
@@ -39,6 +41,7 @@ class ConnectOptions(TypedDict, total=False):
     tls_context: ssl.SSLContext | TlsFiles
     websocket: WebSocket
     jetstream: JetStream
+    watch: Watcher | Iterable[Watcher]
     inbox_prefix: str
     echo: bool
     verbose: bool
@@ -78,6 +81,7 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
     options.pop("websocket", None)
+    options.pop("watch", None)
     js = options.pop("jetstream", None)
     if js is not None and not isinstance(js, JetStream):
         raise InvalidConfig(f"expected a JetStream as jetstream, got {type(js).__name__}")
