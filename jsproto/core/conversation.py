@@ -94,8 +94,8 @@ class Sids:
         return str(self.last)
 
 
-#: Writes a publish with a reply below the port's own inbox at once; raises `LocalProtocolError` if it can't be sent.
-Post: TypeAlias = Callable[[str, bytes, str, Headers | None], object]
+#: Writes a publish of the port of this number, with a reply below its own inbox; raises `LocalProtocolError` if it can't be sent.
+Post: TypeAlias = Callable[[int, str, bytes, str, Headers | None], object]
 
 
 class Port(Stateful):
@@ -316,7 +316,7 @@ class Port(Stateful):
         self._count += 1
         token = f"{self.stem}{self._count}"
         try:
-            self._post(subject, payload, token, headers)
+            self._post(self.number, subject, payload, token, headers)
         except LocalProtocolError:
             self.commands.append(Publish(subject, payload, token, headers))  # which is refused in its turn
         return token

@@ -307,8 +307,12 @@ class Exchange:
             max_payload=self.max_payload or None,
         )
 
-    def _post(self, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
-        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the commands."""
+    def _post(self, number: int, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
+        """Write what will be answered below a port's own inbox; the way of `Port.ask` around the commands.
+
+        Whoever asks waits from now on, so its deadline is to be noted, whatever it is asked by: a take too.
+        """
+        self._moved[number] = self.router.conversations[number]
         self.outbound.append_bound(
             encode_publish(
                 subject, payload, reply, headers, max_payload=self.max_payload or None, checked=True

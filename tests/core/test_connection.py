@@ -710,6 +710,37 @@ def test_what_is_asked_for_leaves_in_order_with_replies_below_the_own_inbox(wire
     assert [f"SUB {stem}* {asker.port.sid}", f"PUB a {stem}1 1", "1", f"PUB a {stem}2 1", "2"] == w.lines()
 
 
+class Greedy(Conversation[str]):
+    """Asks when something is taken, and wants an answer within a second."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = None
+
+    def opened(self, now):
+        self.port.subscribe()
+
+    def take(self, now):
+        self.asked = now
+        self.port.ask("a", b"")
+        return "item"
+
+    @property
+    def deadline(self):
+        return None if self.asked is None else self.asked + 1.0
+
+
+def test_what_is_asked_for_while_something_is_taken_has_its_deadline_noted(wire):
+    w = wire(ping_interval=100.0).up()
+    greedy = w.open(Greedy())
+    w.out()
+    before = w.connection.next_deadline()
+    w.take(greedy)
+
+    assert b"PUB a " in w.out()
+    assert w.connection.next_deadline() == w.now + 1.0 < before
+
+
 def test_what_is_asked_for_and_too_large_is_refused_to_the_conversation(wire):
     w = wire().up(max_payload=2)
     asker = w.open(Asker())
