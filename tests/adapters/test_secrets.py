@@ -9,6 +9,7 @@ import importlib
 import pickle
 import pkgutil
 import traceback
+from base64 import b64encode
 
 import attrs
 import pytest
@@ -25,6 +26,7 @@ from jsproto.wire.secret import Secretive
 from jsproto_io._options import options_of
 from jsproto_io._tls import TlsFiles
 from jsproto_io.blocking import connect
+from jsproto_io.contexts import Context, NatsContext
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed
 from tests.accounts import USER, creds
 
@@ -62,7 +64,18 @@ HOLDERS = {
     "creds": Creds(creds()),
     "nkey": NkeySeed(USER),
     "answer": NkeySeed(USER)(Server(host="h"), "n"),
+    "context": Context(
+        settings=NatsContext(
+            url=SERVERS, user="u", **dict.fromkeys(("password", "token", "nkey", "user_seed"), CANARY)
+        ),
+        environ={"SECRET": CANARY},
+    ),
     "client": connect(SERVERS, auth=AUTH),
+    "client of a context": connect(
+        **Context(
+            settings=NatsContext(creds=f"data:;base64,{b64encode(creds().encode()).decode()}", token=CANARY)
+        ).options()
+    ),
     "client with credentials": connect(SERVERS, credentials=Creds(creds())),
 }
 
