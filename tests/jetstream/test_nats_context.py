@@ -80,6 +80,19 @@ def test_members_that_are_not_known_are_kept():
     assert hash(context) == hash(attrs.evolve(context))
 
 
+def test_an_edit_changes_what_it_names_and_nothing_else():
+    context = NatsContext(url="a", user="u", unknown={"later": 1})
+
+    assert NatsContext(url="b", token="t", unknown={"later": 1}) == context.edited(
+        url="b", user="", token="t"
+    )
+    assert NatsContext(url="a", unknown={"later": 1}) == context.edited(user=None)
+    with pytest.raises(InvalidContext, match="expected members of a context, got domain, unknown"):
+        context.edited(domain="d", unknown={})
+    with pytest.raises(InvalidContext, match="text as url"):
+        context.edited(url=7)
+
+
 TEXTS = st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 NAMES = [each.name for each in attrs.fields(NatsContext) if each.type == "str | None"]
 JSON = st.recursive(
