@@ -74,3 +74,10 @@ def test_the_contract_can_be_checked_on_every_server_and_transport():
     assert [("2.15.1", "tcp", "blocking", None), ("2.15.1", "ws", "blocking", None)] == [
         (each["server"], each["transport"], each["adapter"], each["broken"]) for each in told
     ]
+
+
+def test_a_stream_comes_back_as_it_was_though_servers_are_killed_while_it_is_saved_and_restored():
+    code, (told,) = long_run("snapshot.py", "--megabytes", "20")
+
+    assert (code, told["wrong"]) == (0, {})
+    assert told["compared"] == told["messages"] == 20_000_000 // 4096 - 5
