@@ -111,6 +111,7 @@ def test_the_pages_that_teach_have_snippets():
         "connect.md",
         "first-steps.md",
         "machines.md",
+        "operations.md",
         "ordered-consumers.md",
         "publishing.md",
         "pull-consumers.md",
