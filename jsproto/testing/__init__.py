@@ -11,5 +11,16 @@ from jsproto.testing.clock import Clock
 from jsproto.testing.link import Cutter, Machine, Pair
 from jsproto.testing.peer import ScriptedServer
 from jsproto.testing.simserver import Profile, SimServer
+from jsproto.testing.switchboard import Line, Switchboard
 
-__all__ = ["Clock", "Cutter", "Machine", "Pair", "Profile", "ScriptedServer", "SimServer"]
+__all__ = [
+    "Clock",
+    "Cutter",
+    "Line",
+    "Machine",
+    "Pair",
+    "Profile",
+    "ScriptedServer",
+    "SimServer",
+    "Switchboard",
+]
