@@ -11,6 +11,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.context import JetStream
 from jsproto_io.blocking import connect
@@ -52,7 +54,9 @@ def linked(words: argparse.Namespace) -> Generator[Client]:
         environ["NATS_URL"] = words.server
     if words.creds is not None:
         environ["NATS_CREDS"] = words.creds
-    with connect(**context(words.context, environ=environ).options(**others)) as nc:
+    options = context(words.context, environ=environ).options(**others)
+    options["jetstream"] = evolve(options.get("jetstream", JetStream()), timeout=words.timeout)
+    with connect(**options) as nc:
         yield nc
 
 
