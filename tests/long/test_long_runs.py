@@ -42,7 +42,7 @@ def test_an_ordered_consumer_keeps_the_rules_while_its_consumers_and_its_server_
 
 
 def test_a_broken_rule_is_told_and_the_exit_code_is_1():
-    words = ("--messages", "100", "--deletions", "100", "--kills", "0")
+    words = ("--messages", "0", "--deletions", "100", "--kills", "0")
     code, (told,) = long_run("ordered.py", *words)
 
     assert (code, list(told["wrong"])) == (1, ["deletions or kills too few"])
