@@ -38,7 +38,7 @@ from jsproto_io._stream import Owner
 from jsproto_io._ways import Event, Nursery
 from jsproto_io.asyncio import _Link as _Protocol
 
-__all__ = ["Backend", "MemoryServer", "TrioClock"]
+__all__ = ["Backend", "MemoryServer"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -92,16 +92,12 @@ class MemoryServer(Switchboard):
                 with asyncio.Runner(loop_factory=self.loop) as runner:
                     return runner.run(main(*args))
             trio = importlib.import_module("trio")
-            clock = self.trio_clock()
+            clock = _TrioClock(self)
             return cast("T", trio.run(clock.bounded, main, args, clock=clock))
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """An event loop for asyncio: ``asyncio.Runner(loop_factory=server.loop)``."""
         return _Loop(self)
-
-    def trio_clock(self) -> TrioClock:
-        """A clock for trio: ``trio.run(main, clock=server.trio_clock())``."""
-        return TrioClock(self)
 
     # ------------------------------------------------------------------ as a network
 
@@ -376,14 +372,14 @@ class _Link:
 
 
 @final
-class TrioClock:
+class _TrioClock:
     """A clock for trio that leaps when nobody can go on (trio's ``abc.Clock``)."""
 
     def __init__(self, board: MemoryServer) -> None:
         self._board = board
         self._looked = False
         self._failure: LocalProtocolError | None = None
-        self._give_up: Callable[[], object] | None = None
+        self._give_up: Callable[[], object] = _nobody
         self._trio: Any = importlib.import_module("trio")
 
     def start_clock(self) -> None:
@@ -394,11 +390,7 @@ class TrioClock:
         return self._board.clock.now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Asked when nobody can go on: first look what comes from outside, then leap.
-
-        Raises:
-            LocalProtocolError: it took longer than the limit, and nobody is there who could be told otherwise.
-        """
+        """Asked when nobody can go on: first look what comes from outside, then leap. An exception here would be a fault of trio."""
         self._looked = not self._looked
         if self._looked:
             return 0.0
@@ -407,17 +399,16 @@ class TrioClock:
         try:
             return 0.0 if self._board.leap(deadline) else math.inf
         except LocalProtocolError as error:
-            if self._give_up is None:
-                raise
             self._failure = error
             self._give_up()
             return 0.0
 
     async def bounded(self, main: Callable[..., Awaitable[T]], args: tuple[object, ...]) -> T:
         """Run it until it is over, or has gone beyond the limit."""
+        results: list[T] = []
         with self._trio.CancelScope() as scope:
             self._give_up = scope.cancel
-            result = await main(*args)
-            if self._failure is None:
-                return result
-        raise self._failure or LocalProtocolError("expected an end, it was cancelled")
+            results.append(await main(*args))
+        if self._failure is not None:
+            raise self._failure
+        return results[0]

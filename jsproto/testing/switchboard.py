@@ -178,13 +178,11 @@ class Switchboard:
                 line._end(None)  # noqa: SLF001 - the same
 
     def _left(self, cid: int) -> None:
-        line = self._lines.pop(cid, None)
-        if line is not None:
-            heard = line._heard()  # noqa: SLF001 - the same
-            if heard and not self.model.closed(cid):
-                self.model.receive_data(cid, heard, self.clock.now)
-            self.model.disconnect(cid, self.clock.now)
-            self.settle()
+        heard = self._lines.pop(cid)._heard()  # noqa: SLF001 - the same
+        if heard and not self.model.closed(cid):
+            self.model.receive_data(cid, heard, self.clock.now)
+        self.model.disconnect(cid, self.clock.now)
+        self.settle()
 
     @property
     def _frozen(self) -> bool:
