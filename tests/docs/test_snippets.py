@@ -117,5 +117,6 @@ def test_the_pages_that_teach_have_snippets():
         "pull-consumers.md",
         "push-subscriptions.md",
         "streams-and-consumers.md",
+        "test-without-a-server.md",
         "write-your-own-adapter.md",
     } <= {page.name for page in WITH_SNIPPETS}
