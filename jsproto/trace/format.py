@@ -106,7 +106,7 @@ def record_line(record: Record) -> str:
             return bytes_line("<" if isinstance(record, Received) else ">", record.conn, escaped(record.data))
         case Waited():
             return f"= {_conn(record.conn)} waited\n"
-        case Happened() | Wished():
+        case _:
             if _NAME(record.name) is None:
                 raise LocalProtocolError(f"expected a name of one word, seen {shorten(record.name)}")
             kind = "=" if isinstance(record, Happened) else "!"

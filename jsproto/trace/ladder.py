@@ -89,7 +89,7 @@ def frame_words(frame: Frame) -> str:
             return f"INFO {frame.version}".rstrip() + (", lame duck" if frame.lame_duck else "")
         case Err():
             return f"-ERR {frame.text}"
-        case Control():
+        case _:
             return "+OK" if frame is Control.OK else frame.value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from attrs import Factory, define
 
@@ -22,6 +22,9 @@ MOST: Final = 100_000
 
 Json: TypeAlias = Mapping[str, object]
 ConsumerKey: TypeAlias = tuple[str, str]
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @define(eq=False, kw_only=True)
@@ -215,3 +218,9 @@ class Link:
             for each in self.interests.values()
             if each.subject == subject or (each.wild and subject_matches(each.subject, subject))
         ]
+
+
+def bound(table: dict[_K, _V]) -> None:
+    """Forgets the oldest entries of a table that has more than `MOST`."""
+    while len(table) > MOST:
+        del table[next(iter(table))]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Final, TypeVar, cast, final
+from typing import Final, cast, final
 
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.pull import pinned_size
@@ -56,7 +56,6 @@ from jsproto.trace.facts import (
     Subscribed,
 )
 from jsproto.trace.ledger import (
-    MOST,
     ConsumerKey,
     Interest,
     Json,
@@ -67,6 +66,7 @@ from jsproto.trace.ledger import (
     SeenPublish,
     SeenPull,
     SeenRequest,
+    bound,
 )
 from jsproto.trace.recording import Happened, Received, Record, Sent
 from jsproto.wire.frames import Control, Delivery, Err, Frame, Info
@@ -88,9 +88,6 @@ REFUSALS_OVER: Final = 3.0
 
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 _LIMITS: Final = 1 << 30
 _NEXT: Final = "CONSUMER.MSG.NEXT"
@@ -299,7 +296,7 @@ class Observer:
         mark = link.marks.get(subject)
         if mark is None:
             mark = link.marks[subject] = SeenMark(subject, self._now, self.line)
-            _bound(link.marks)
+            bound(link.marks)
         return mark
 
     def _delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
@@ -311,8 +308,8 @@ class Observer:
         self._deliveries[frame[2]] = delivery
         spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
         self._spots[spot] = delivery
-        _bound(self._deliveries)
-        _bound(self._spots)
+        bound(self._deliveries)
+        bound(self._spots)
         key = (about.stream, about.consumer)
         consumer = self.consumers.get(key)
         if consumer is not None and consumer.ordered:
@@ -520,7 +517,7 @@ class Observer:
             known = self._ids.get((command.subject, msg_id))
             clash = known if known is not None and known.payload != command.payload else None
             self._ids.setdefault((command.subject, msg_id), sent)
-            _bound(self._ids)
+            bound(self._ids)
         elif command.reply and len(command.payload) >= 16 and not block:
             same = (command.subject, command.payload)
             earlier = self._payloads.setdefault(same, sent)
@@ -528,11 +525,11 @@ class Observer:
                 earlier.times += 1
                 lost = earlier.times == 2 and not earlier.answered and not earlier.link.up
                 unknown = earlier if lost else None
-            _bound(self._payloads)
+            bound(self._payloads)
         self._tell(Published(link, command, clash, unknown))
         if command.reply:
             link.publishes[command.reply] = sent
-            _bound(link.publishes)
+            bound(link.publishes)
 
     def _flow(self, link: Link, command: PubLine) -> None:
         mark = link.marks.get(command.subject)
@@ -635,7 +632,7 @@ class Observer:
                 consumer.deleted = True
         if command.reply:
             link.requests[command.reply] = request
-            _bound(link.requests)
+            bound(link.requests)
 
     def _create(self, link: Link, request: SeenRequest, body: Json) -> None:
         config = member(body, "config")
@@ -682,11 +679,6 @@ class Observer:
                 deliver = self.consumers[key].config.get("deliver_subject")
                 if isinstance(deliver, str) and deliver:
                     self._delivering[deliver] = self.consumers[key]
-                _bound(self.consumers)
-                _bound(self._ordered)
-                _bound(self._delivering)
-
-
-def _bound(table: dict[_K, _V]) -> None:
-    while len(table) > MOST:
-        del table[next(iter(table))]
+                bound(self.consumers)
+                bound(self._ordered)
+                bound(self._delivering)

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, final
+from typing import Final, cast, final
 
 from jsproto.errors import shorten
 from jsproto.testing.simserver.line import Broken, CommandReader
 from jsproto.trace.facts import Fact
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Happened, Received, Record, Sent
-from jsproto.wire.frames import Control, Err, Info
+from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.parser import Parser
 
 _LIMIT: Final = 1 << 30
-#: Bytes at each end of a record that are fed one by one, and the size of pieces between.
-_ENDS: Final = 1024
+#: A record of up to so many bytes is fed byte by byte.
+_SHORT: Final = 1024
+#: Bytes at each end of a longer one that are, and the size of pieces between.
+_ENDS: Final = 128
 _MIDDLE: Final = 251
 _MOST_RANDOM: Final = 97
 
@@ -91,7 +93,7 @@ class Replay:
 
     def _count(self, line: int, record: Record, read: list[object]) -> None:
         if isinstance(record, Received):
-            self.counted.update(map(operation, read))
+            self.counted.update(map(operation, cast("list[Frame]", read)))
             parser = self._readers[record.conn][0][0]
             if parser.failure is not None and not any(
                 each[:2] == (record.conn, "<") for each in self.unknown
@@ -120,11 +122,11 @@ class Replay:
         at = 0
         while at < size:
             self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
-            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _ENDS else 1 + size // _ENDS)
+            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _SHORT else 1 + size // _SHORT)
             yield at
 
 
-def operation(frame: object) -> str:
+def operation(frame: Frame) -> str:
     """The operation of a frame, as it is on the wire."""
     match frame:
         case tuple():
@@ -133,20 +135,17 @@ def operation(frame: object) -> str:
             return "INFO"
         case Err():
             return "-ERR"
-        case Control.OK:
-            return "+OK"
-        case Control():
-            return frame.value
         case _:
-            return type(frame).__name__
+            return "+OK" if frame is Control.OK else frame.value
 
 
 def _bytewise(size: int) -> Iterator[int]:
-    yield from range(1, min(size, _ENDS))
+    if size <= _SHORT:
+        yield from range(1, size + 1)
+        return
+    yield from range(1, _ENDS)
     yield from range(_ENDS, size - _ENDS, _MIDDLE)
-    yield from range(max(_ENDS, size - _ENDS), size + 1)
-    if size < _ENDS:
-        yield size
+    yield from range(size - _ENDS, size + 1)
 
 
 def _cut(record: Received | Sent, ends: Iterator[int]) -> list[Record]:

@@ -41,6 +41,12 @@ def test_what_is_written_is_read_again():
     assert [record for _, record in trace.records()] == RECORDS
 
 
+def test_a_trace_may_end_with_what_it_says_about_itself():
+    trace = read_trace(text_of([], scenario="x"))
+
+    assert (dict(trace.about), list(trace.records())) == ({"scenario": "x"}, [])
+
+
 def test_bytes_are_shown_as_a_person_reads_them():
     assert escaped(b'PUB a 4\r\n{"\\}\t\x00\xff') == 'PUB a 4\\r\\n{"\\\\}\\t\\x00\\xff'
 

@@ -137,3 +137,14 @@ def test_a_frame_that_never_became_whole_is_a_length_at_the_end_of_its_link():
     assert eof == '@ 2.000000\n= a unfinished {"way": "<", "bytes": 13}\n= a eof\n'
     assert writer.lines(Received(at=1.0, conn="a", data=b"PING\r\n")) == "< a PING\\r\\n\n"
     assert writer.end() == ""
+
+
+def test_a_frame_in_many_pieces_is_shown_when_it_is_whole():
+    redactor = Redactor()
+
+    assert [redactor.feed(piece) for piece in (b"MSG a 2 9\r\n", b"hello", b"orld", b"\r\n")] == [
+        [],
+        [],
+        [],
+        ["MSG a 2 9\\r\\n\\{9}\\r\\n"],
+    ]

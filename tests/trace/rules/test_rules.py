@@ -199,6 +199,17 @@ CASES = {
     "delete-with-body": ([*hello(), SUB, api("STREAM.DELETE.S", {})], [*hello(), SUB, api("STREAM.DELETE.S")]),
     "direct-get-empty": ([*hello(), SUB, api("DIRECT.GET.S", {"batch": 3})], [*hello(), SUB, api("DIRECT.GET.S", {"seq": 3}), api("DIRECT.GET.S.a.b")]),
 }
+
+#: More sides of some rules: name, a trace that breaks it, and one that keeps it.
+MORE = [
+    ("pull-over-asks", [*hello(), SUB, pull(10, max_bytes=1000), pull(1, max_bytes=10)], [*hello(), SUB, pull(10, max_bytes=1000), msg("s", b"x" * 100, D1), pull(1, max_bytes=10)]),
+    ("sub-after-create", [*hello(), SUB, *create(PUSH), 0.9, DELIVER], [*hello(), SUB, *create(PUSH), 1.1, DELIVER]),
+    ("sub-after-create", [*hello(), SUB, *create(PUSH), DELIVER], [*hello(), SUB, *create({**PUSH, "deliver_subject": "d"}), b">SUB d 3\r\n"]),
+    ("start-contradicts", [*hello(), SUB, *create({"opt_start_seq": 1, "opt_start_time": "2024-01-01T00:00:00Z"})], [*hello(), SUB, *create({"opt_start_time": "2024-01-01T00:00:00Z"})]),
+    ("increment-unreadable", [*hello(), pub("s", b"1", Nats_Incr="+1")], [*hello(), pub("s", b"", Nats_Incr="-1")]),
+    ("batch-unreadable", published(Nats_Batch_Id="b" * 65, Nats_Batch_Sequence=1), published(Nats_Batch_Id="b" * 64, Nats_Batch_Sequence=1)),
+    ("not-resubscribed", [*hello(), b">SUB a 2\r\n", "eof", *hello(), b"PONG\r\n", 20.0, pub("s")], [*hello(), b">SUB a 2\r\n", "eof", *hello(), b">SUB > 3\r\n", b"PONG\r\n", 20.0, pub("s")]),
+]
 # fmt: on
 
 
@@ -234,6 +245,11 @@ def test_the_trace_that_breaks_a_rule_is_found(rule):
 @pytest.mark.parametrize("rule", CASES)
 def test_the_trace_that_keeps_a_rule_is_not_found(rule):
     assert rule not in found(CASES[rule][1])
+
+
+@pytest.mark.parametrize(("rule", "broken", "kept"), MORE)
+def test_another_side_of_a_rule_is_found_where_it_is_broken_and_only_there(rule, broken, kept):
+    assert (rule in found(broken), rule in found(kept)) == (True, False)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
