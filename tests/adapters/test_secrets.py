@@ -163,8 +163,8 @@ def test_a_connection_that_fails_tells_no_secret(peer):
 def attrs_classes():
     for package in (jsproto, jsproto_io):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if found.name.startswith("jsproto.testing"):
-                continue  # what a model server expects is made up
+            if found.name.startswith(("jsproto.testing", "jsproto.trace")):
+                continue  # what a model server expects is made up; a trace has lost its secrets, and a token in it is a reply
             module = importlib.import_module(found.name)
             for each in vars(module).values():
                 if isinstance(each, type) and attrs.has(each) and each.__module__ == found.name:
