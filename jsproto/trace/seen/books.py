@@ -1,0 +1,55 @@
+"""What all parts of the Observer share: the clock, who is told, the newest links, and the consumers that are known.
+
+Theory. What did *not* happen is a fact too, and it happens when the time for it has passed: such times wait in a heap, and are looked at
+before the record that is later than they are. A trace that ends early says nothing about what might have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import final
+
+from jsproto.trace.facts import Fact
+from jsproto.trace.ledger import ConsumerKey, Link, SeenConsumer
+
+
+@final
+class Books:
+    """The clock of a trace and what was seen of links and consumers.
+
+    Args:
+        tell: called with each fact at once.
+
+    Attributes:
+        now: seconds since the start; it never goes back.
+        line: the number of the record that is being read.
+        links: the newest links, oldest first.
+        consumers: consumers whose configuration is known.
+    """
+
+    __slots__ = ("_watched", "_watches", "consumers", "line", "links", "now", "tell")
+
+    def __init__(self, tell: Callable[[Fact], None]) -> None:
+        self.tell = tell
+        self.now = 0.0
+        self.line = 0
+        self.links: list[Link] = []
+        self.consumers: dict[ConsumerKey, SeenConsumer] = {}
+        self._watches: list[tuple[float, int, Callable[[float], None]]] = []
+        self._watched = 0
+
+    def watch(self, at: float, look: Callable[[float], None]) -> None:
+        """Look at this time, or as soon as a record is later: ``look`` gets the time of that record."""
+        self._watched += 1
+        heappush(self._watches, (at, self._watched, look))
+
+    def move(self, line: int, at: float) -> None:
+        """A record of this line and time comes next; looks that are due before it come first."""
+        watches = self._watches
+        while watches and watches[0][0] < at:
+            due, _, look = heappop(watches)
+            self.now = max(self.now, due)
+            look(at)
+        self.line = line
+        self.now = max(self.now, at)

@@ -1,0 +1,113 @@
+"""Deliveries, what is said to them, and questions of flow control.
+
+Theory. An ack goes to the reply subject of its delivery, byte by byte. Where it does not, what an ack subject cannot change tells which
+delivery was meant: stream, consumer and both sequences.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
+from jsproto.testing.simserver.line import PubLine
+from jsproto.trace.facts import Acked, FlowAnswered, FlowMissed, GapKept
+from jsproto.trace.ledger import Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
+from jsproto.trace.seen.books import Books
+from jsproto.trace.seen.pulls import Pulls
+from jsproto.wire.frames import Delivery
+
+#: Seconds that an ordered consumer has for noticing a gap.
+GAP_PATIENCE: Final = 5.0
+
+_SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
+
+
+@final
+class Deliveries:
+    """The deliveries of all links."""
+
+    __slots__ = ("_books", "_deliveries", "_pulls", "_spots")
+
+    def __init__(self, books: Books, pulls: Pulls) -> None:
+        self._books = books
+        self._pulls = pulls
+        self._deliveries: dict[str, SeenDelivery] = {}
+        self._spots: dict[tuple[str, str, int, int], SeenDelivery] = {}
+
+    def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
+        """A message with an ack subject came."""
+        try:
+            about = AckSubject.parse(frame[2])
+        except InvalidAckSubject:
+            return
+        delivery = SeenDelivery(about, frame[0], self._books.line, link=link)
+        self._deliveries[frame[2]] = delivery
+        spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
+        self._spots[spot] = delivery
+        bound(self._deliveries)
+        bound(self._spots)
+        key = (about.stream, about.consumer)
+        consumer = self._books.consumers.get(key)
+        if consumer is not None and consumer.ordered:
+            self._order(link, interest, consumer, about.consumer_sequence)
+        if interest is not None:
+            self._pulls.delivered(interest, key, frame)
+
+    def _order(self, link: Link, interest: Interest | None, consumer: SeenConsumer, seen: int) -> None:
+        expected = consumer.expected
+        consumer.expected = seen + 1
+        if not expected or seen == expected or interest is None:
+            return
+        creates = link.creates
+
+        def look(_: float) -> None:
+            if link.up and interest.active and not consumer.deleted and link.creates == creates:
+                self._books.tell(GapKept(link, consumer, expected, seen))
+
+        self._books.watch(self._books.now + GAP_PATIENCE, look)
+
+    def ack(self, link: Link, command: PubLine) -> None:
+        """The client says something to a delivery."""
+        delivery = self._deliveries.get(command.subject)
+        alike = consumer = None
+        try:
+            about = AckSubject.parse(command.subject)
+        except InvalidAckSubject:
+            about = None
+        if about is not None:
+            consumer = self._books.consumers.get((about.stream, about.consumer))
+            if delivery is None:
+                spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
+                alike = self._spots.get(spot)
+        self._books.tell(Acked(link, command, delivery, alike, consumer))
+        body = command.payload
+        if delivery is not None and (not body or body.startswith(_SETTLING)):
+            delivery.settled = body
+            delivery.asked = bool(command.reply)
+            delivery.link = link
+        if body.startswith(b"+NXT") and command.reply and about is not None:
+            self._pulls.pull(link, (about.stream, about.consumer), command.reply, body[4:].strip())
+
+    # ------------------------------------------------------------------------------------------ flow control
+
+    def mark(self, link: Link, subject: str) -> SeenMark:
+        """The question that this subject answers, known or new."""
+        mark = link.marks.get(subject)
+        if mark is None:
+            mark = link.marks[subject] = SeenMark(subject, self._books.now, self._books.line)
+            bound(link.marks)
+        return mark
+
+    def flow(self, link: Link, command: PubLine) -> None:
+        """The client answers a question of flow control."""
+        mark = link.marks.get(command.subject)
+        self._books.tell(FlowAnswered(link, command, mark))
+        if mark is not None:
+            mark.answers += 1
+            mark.missed = 0
+
+    def stalled(self, link: Link, subject: str) -> None:
+        """A heartbeat says that the answer on this subject is missing."""
+        mark = self.mark(link, subject)
+        mark.missed += 1
+        self._books.tell(FlowMissed(link, mark))

@@ -1,0 +1,47 @@
+"""Messages that clients publish to streams, or to anybody, compared with those before."""
+
+from __future__ import annotations
+
+from typing import final
+
+from jsproto.testing.simserver.line import PubLine
+from jsproto.trace.facts import Published
+from jsproto.trace.ledger import Link, SeenPublish, bound
+from jsproto.trace.seen.books import Books
+from jsproto.wire.headers import header_value
+
+
+@final
+class Publishes:
+    """The messages of all links, by their ids, and by their bytes where they have none."""
+
+    __slots__ = ("_books", "_ids", "_payloads")
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._ids: dict[tuple[str, str], SeenPublish] = {}
+        self._payloads: dict[tuple[str, bytes], SeenPublish] = {}
+
+    def publish(self, link: Link, command: PubLine) -> None:
+        """The client publishes something that is not for the API."""
+        block = command.block or b""
+        msg_id = header_value(block, b"Nats-Msg-Id") or ""
+        sent = SeenPublish(command.subject, msg_id, command.payload, link, self._books.line)
+        clash = unknown = None
+        if msg_id:
+            known = self._ids.get((command.subject, msg_id))
+            clash = known if known is not None and known.payload != command.payload else None
+            self._ids.setdefault((command.subject, msg_id), sent)
+            bound(self._ids)
+        elif command.reply and len(command.payload) >= 16 and not block:
+            same = (command.subject, command.payload)
+            earlier = self._payloads.setdefault(same, sent)
+            if earlier is not sent:
+                earlier.times += 1
+                lost = earlier.times == 2 and not earlier.answered and not earlier.link.up
+                unknown = earlier if lost else None
+            bound(self._payloads)
+        self._books.tell(Published(link, command, clash, unknown))
+        if command.reply:
+            link.publishes[command.reply] = sent
+            bound(link.publishes)

@@ -1,0 +1,203 @@
+"""Pulls: what was asked of consumers, what came, how each ended, and who should have asked again.
+
+Theory. A message names its consumer, not its pull. It is put down to the oldest open pull of its subscription; a status that names how
+much of a pull is left moves what was put down wrongly to the pulls behind it, so the sum over a subscription is right at every status.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, final
+
+from jsproto.jetstream.pull import pinned_size
+from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
+from jsproto.trace.client import pull_of
+from jsproto.trace.facts import NoPull, Pulled, PullOver, Silence
+from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenPull
+from jsproto.trace.seen.books import Books
+from jsproto.wire.frames import Delivery
+
+#: Heartbeats of silence after which a client must have acted; it should after two (ADR-37).
+SILENT_BEATS: Final = 4.0
+#: Seconds within which somebody who reads on and on asks again.
+PULL_PATIENCE: Final = 30.0
+#: Refusals are counted over so many seconds.
+REFUSALS_OVER: Final = 3.0
+#: Pulls that are over and are kept, of one subscription: a late status may speak of them.
+MOST_OVER: Final = 8
+
+_REFUSING: Final = frozenset({
+    Verdict.GONE_FOR_NOW, Verdict.PULL_REFUSED, Verdict.DOES_NOT_FIT, Verdict.FATAL, Verdict.DELETED,
+})  # fmt: skip
+
+
+@final
+class Pulls:
+    """The pulls of all links."""
+
+    __slots__ = ("_books",)
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    def pull(self, link: Link, key: ConsumerKey, token: str, body: bytes) -> None:
+        """The client asks this consumer for messages, to be sent to ``token``."""
+        pull = pull_of(key, token, body, self._books.now, self._books.line)
+        interests = link.interest_in(token) if token else []
+        interest = interests[0] if interests else None
+        owed = owed_bytes = 0
+        pin = ""
+        if interest is not None:
+            # Behind one wildcard any number of readers can pull beside each other: only their inboxes tell them apart.
+            mine = [each for each in interest.pulls if each.token == pull.token]
+            owed = sum(each.owed(self._books.now) for each in mine)
+            owed_bytes = sum(each.owed_bytes(self._books.now) for each in mine)
+            pins = [each for each in interest.pulls if each.end is End.PIN_LOST]
+            pin = pins[-1].pin if pins else ""
+        self._books.tell(
+            Pulled(
+                link,
+                pull,
+                interests,
+                self._books.consumers.get(key),
+                owed,
+                owed_bytes,
+                pin,
+                self._survivor(link, pull),
+            )
+        )
+        if interest is None:
+            return
+        interest.loop = interest.loop or (owed > 0 and not pull.no_wait)
+        interest.most = max(interest.most, pull.batch)
+        interest.most_bytes = max(interest.most_bytes, pull.max_bytes)
+        interest.sign = self._books.now
+        interest.pulls.append(pull)
+        self._tidy(interest)
+        if pull.heartbeat and interest.loop:
+            self._expect_life(link, interest, pull)
+
+    def _survivor(self, link: Link, pull: SeenPull) -> SeenPull | None:
+        """A pull of an earlier link, not ended, whose inbox is listened to again, on a server that may still hold it."""
+        for other in reversed(self._books.links):
+            if other is link or other.up or other.info is None or link.info is None:
+                continue
+            same = other.info.server_id == link.info.server_id or (
+                link.info.cluster != "" and other.info.cluster == link.info.cluster
+            )
+            for interest in other.interests.values() if same else ():
+                for old in interest.pulls:
+                    if (
+                        old.consumer == pull.consumer
+                        and old.token == pull.token
+                        and not old.over(self._books.now)
+                    ):
+                        return old
+        return None
+
+    def delivered(self, interest: Interest, key: ConsumerKey, frame: Delivery) -> None:
+        """A message of this consumer came to this subscription."""
+        for pull in interest.pulls:
+            if pull.consumer == key and not pull.over(self._books.now):
+                pull.got += 1
+                if pull.max_bytes:
+                    pull.size += pinned_size(frame)
+                if pull.got >= pull.batch:
+                    pull.end = End.FILLED
+                elif pull.max_bytes and pull.size >= pull.max_bytes:
+                    pull.end = End.BYTES_SPENT
+                break
+        if len(interest.pulls) > MOST_OVER:
+            self._tidy(interest)
+
+    def _tidy(self, interest: Interest) -> None:
+        """Pulls that are over are kept only as far as a late status may speak of them."""
+        over = [pull for pull in interest.pulls if pull.over(self._books.now)]
+        if len(over) > MOST_OVER:
+            dropped = set(map(id, over[:-MOST_OVER]))
+            interest.pulls = [pull for pull in interest.pulls if id(pull) not in dropped]
+
+    def status(
+        self, link: Link, interest: Interest, token: str, status: tuple[int, str], block: bytes
+    ) -> None:
+        """A status came for the pulls that asked with this token."""
+        named = [pull for pull in interest.pulls if pull.token == token]
+        if not named:
+            return
+        pull = next((each for each in named if each.end is None), named[-1])
+        row = judge(*status, Place.PULL)
+        if row.end is None:
+            return
+        pending = pending_of(block)
+        if pending is not None and row.rest is not Rest.ALL:
+            self._settle(interest, pull, pending)
+        ended = [each for each in interest.pulls if each.token == token] if row.rest is Rest.ALL else [pull]
+        for each in ended:
+            if each.end is None or each is pull:
+                each.end = row.end
+                each.status = f"{status[0]} {status[1]}".rstrip()
+        refusals = self._refused(link, pull, row)
+        self._books.tell(PullOver(link, pull, row, refusals))
+        if row.verdict is Verdict.RESET and interest.loop:
+            self._expect_pull(link, interest, pull)
+
+    def _settle(self, interest: Interest, pull: SeenPull, pending: tuple[int, int]) -> None:
+        """The server says how much of a pull is left: what was put down to it in excess belongs to those behind it."""
+        excess = pull.got - max(0, pull.batch - pending[0])
+        pull.got = min(pull.got, max(0, pull.batch - pending[0]))
+        for other in interest.pulls:
+            if excess <= 0:
+                break
+            if other is not pull and other.end is None:
+                moved = min(excess, other.batch - other.got)
+                other.got += moved
+                excess -= moved
+
+    def _refused(self, link: Link, pull: SeenPull, row: Row) -> int:
+        if pull.got or row.verdict not in _REFUSING:
+            return 0
+        times = link.refusals.setdefault(pull.consumer, deque())
+        times.append(self._books.now)
+        while times[0] < self._books.now - REFUSALS_OVER:
+            times.popleft()
+        return len(times)
+
+    # ------------------------------------------------------------------------------------------ what must follow
+
+    def _expect_pull(self, link: Link, interest: Interest, lost: SeenPull) -> None:
+        told = self._books.line
+
+        def look(_: float) -> None:
+            asked = any(pull.line > told for pull in interest.pulls)
+            if link.up and interest.active and not asked:
+                self._books.tell(NoPull(link, lost, "status"))
+
+        self._books.watch(self._books.now + PULL_PATIENCE, look)
+
+    def expect_consumer(self, link: Link, lost: SeenPull) -> None:
+        """The consumer of a pull that was lost with its link is asked again on the new one."""
+
+        def look(_: float) -> None:
+            asked = any(
+                pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls
+            )
+            if link.up and not asked:
+                self._books.tell(NoPull(link, lost, "reconnect"))
+
+        self._books.watch(self._books.now + PULL_PATIENCE, look)
+
+    def _expect_life(self, link: Link, interest: Interest, pull: SeenPull) -> None:
+        patience = SILENT_BEATS * pull.heartbeat
+
+        def look(now: float) -> None:
+            if not (link.up and interest.active and interest.loop) or pull.over(self._books.now):
+                return
+            if interest.pulls[-1] is not pull:
+                return
+            since = max(interest.sign, pull.at)
+            if self._books.now - since < patience:
+                self._books.watch(since + patience, look)
+            else:
+                self._books.tell(Silence(link, pull, now - since))
+
+        self._books.watch(self._books.now + patience, look)

@@ -1,0 +1,104 @@
+"""Requests to the JetStream API and their answers: that is how consumers become known."""
+
+from __future__ import annotations
+
+from typing import Final, cast, final
+
+from jsproto.testing.simserver.line import PubLine
+from jsproto.trace.client import json_object, member
+from jsproto.trace.facts import Asked, Created, Refused
+from jsproto.trace.ledger import ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
+from jsproto.trace.seen.books import Books
+
+_CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
+_DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
+
+
+@final
+class Requests:
+    """The requests of all links."""
+
+    __slots__ = ("_books", "_delivering", "_ordered")
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        #: The last incarnation of an ordered consumer, by stream and connection; push consumers by their deliver subject.
+        self._ordered: dict[tuple[str, str], SeenConsumer] = {}
+        self._delivering: dict[str, SeenConsumer] = {}
+
+    def ask(self, link: Link, command: PubLine, verb: str, names: tuple[str, ...]) -> None:
+        """The client asks the API."""
+        body = json_object(command.payload)
+        request = SeenRequest(
+            subject=command.subject,
+            verb=verb,
+            names=names,
+            reply=command.reply,
+            payload=command.payload,
+            body=body,
+            at=self._books.now,
+            line=self._books.line,
+        )
+        waiting = link.requests.get(command.reply) if command.reply else None
+        self._books.tell(Asked(link, request, waiting))
+        if verb in _CREATING and body is not None:
+            self._create(link, request, body)
+        if verb == "CONSUMER.DELETE" and len(names) == 2:
+            consumer = self._books.consumers.get((names[0], names[1]))
+            if consumer is not None:
+                consumer.deleted = True
+        if command.reply:
+            link.requests[command.reply] = request
+            bound(link.requests)
+
+    def _create(self, link: Link, request: SeenRequest, body: Json) -> None:
+        config = member(body, "config")
+        deliver = config.get("deliver_subject")
+        heard = not isinstance(deliver, str) or bool(link.interest_in(deliver))
+        link.creates += 1
+        earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
+        request.heard = heard
+        self._books.tell(Created(link, request, config, earlier))
+
+    def answer(self, link: Link, request: SeenRequest, payload: bytes) -> None:
+        """The API answers."""
+        body = json_object(payload)
+        if body is None:
+            return
+        error = member(body, "error")
+        if error:
+            code = error.get("err_code")
+            text = str(error.get("description", ""))
+            self._books.tell(Refused(link, request, code if isinstance(code, int) else 0, text))
+        elif request.verb in _CREATING or request.verb in _DESCRIBING:
+            stream, name, config = body.get("stream_name"), body.get("name"), body.get("config")
+            if isinstance(stream, str) and isinstance(name, str) and isinstance(config, dict):
+                self._described(link, request, (stream, name), cast("Json", config))
+
+    def _described(self, link: Link, request: SeenRequest, key: ConsumerKey, config: Json) -> None:
+        known = self._books.consumers.get(key)
+        if known is not None and request.verb == "CONSUMER.INFO":
+            known.config = config
+            return
+        new = request.verb in _CREATING
+        consumer = self._books.consumers[key] = SeenConsumer(
+            key=key,
+            config=config,
+            at=self._books.now,
+            line=self._books.line,
+            expected=int(new),
+            unheard_by=None if request.heard else link,
+        )
+        if new and consumer.ordered:
+            self._ordered[key[0], link.conn] = consumer
+        deliver = config.get("deliver_subject")
+        if isinstance(deliver, str) and deliver:
+            self._delivering[deliver] = consumer
+        bound(self._books.consumers)
+        bound(self._ordered)
+        bound(self._delivering)
+
+    def delivering_to(self, subject: str) -> SeenConsumer | None:
+        """The push consumer that delivers to this subject, unless it was deleted."""
+        made = self._delivering.get(subject)
+        return None if made is None or made.deleted else made
