@@ -19,6 +19,8 @@ def _terminal(body: bytes) -> bool:
 
 
 def _malformed(fact: Acked) -> str | None:
+    if fact.delivery is not None:
+        return None
     try:
         AckSubject.parse(fact.command.subject)
     except InvalidAckSubject as error:
@@ -60,8 +62,11 @@ def _bare_next(fact: Acked) -> str | None:
 
 
 def _reason(fact: Acked) -> str | None:
-    body, version = fact.command.payload, fact.link.version
-    if body.startswith(b"+TERM") and body != b"+TERM" and version is not None and version < (2, 10):
+    body = fact.command.payload
+    if not body.startswith(b"+TERM") or body == b"+TERM":
+        return None
+    version = fact.link.version
+    if version is not None and version < (2, 10):
         return "a server before 2.10 ignores a term with a reason, and delivers the message again"
     return None
 

@@ -36,9 +36,8 @@ class Deliveries:
 
     def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
         """A message with an ack subject came."""
-        try:
-            about = AckSubject.parse(frame[2])
-        except InvalidAckSubject:
+        about = _parsed(frame[2])
+        if about is None:
             return
         delivery = SeenDelivery(about, frame[0], self._books.line, link=link)
         self._deliveries[frame[2]] = delivery
@@ -70,10 +69,7 @@ class Deliveries:
         """The client says something to a delivery."""
         delivery = self._deliveries.get(command.subject)
         alike = consumer = None
-        try:
-            about = AckSubject.parse(command.subject)
-        except InvalidAckSubject:
-            about = None
+        about = _parsed(command.subject) if delivery is None else delivery.about
         if about is not None:
             consumer = self._books.consumers.get((about.stream, about.consumer))
             if delivery is None:
@@ -111,3 +107,10 @@ class Deliveries:
         mark = self.mark(link, subject)
         mark.missed += 1
         self._books.tell(FlowMissed(link, mark))
+
+
+def _parsed(subject: str) -> AckSubject | None:
+    try:
+        return AckSubject.parse(subject)
+    except InvalidAckSubject:
+        return None

@@ -97,8 +97,9 @@ class Pulls:
 
     def delivered(self, interest: Interest, key: ConsumerKey, frame: Delivery) -> None:
         """A message of this consumer came to this subscription."""
+        now = self._books.now
         for pull in interest.pulls:
-            if pull.consumer == key and not pull.over(self._books.now):
+            if pull.end is None and pull.consumer == key and not pull.over(now):
                 pull.got += 1
                 if pull.max_bytes:
                     pull.size += pinned_size(frame)
@@ -106,9 +107,9 @@ class Pulls:
                     pull.end = End.FILLED
                 elif pull.max_bytes and pull.size >= pull.max_bytes:
                     pull.end = End.BYTES_SPENT
-                break
-        if len(interest.pulls) > MOST_OVER:
-            self._tidy(interest)
+                if pull.end is not None:
+                    self._tidy(interest)
+                return
 
     def _tidy(self, interest: Interest) -> None:
         """Pulls that are over are kept only as far as a late status may speak of them."""
