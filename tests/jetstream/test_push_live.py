@@ -59,8 +59,8 @@ class Watched(PushSubscription[JsMessage]):
         self.lost: list[str] = []
         self.said: list[str] = []
 
-    def _pass(self, now: float) -> None:
-        super()._pass(now)
+    def _pass(self) -> None:
+        super()._pass()
         kept = []
         for command in self.port.commands:
             if isinstance(command, Publish) and command.subject.startswith("$JS.FC."):
