@@ -285,8 +285,11 @@ def test_a_backup_that_is_killed_says_so_and_is_not_restored(start_server, tmp_p
     assert "this one was interrupted" in capsys.readouterr().err
 
 
-def test_on_a_terminal_there_is_a_bar(server, tmp_path):
+def test_on_a_terminal_there_is_a_bar(server, tmp_path, monkeypatch):
     pytest.importorskip("rich")
+    monkeypatch.setenv(
+        "COLUMNS", "200"
+    )  # a terminal without a size would be cut at 80, in the middle of what is looked for
     ours, theirs = pty.openpty()
     process = command(
         "backup", str(tmp_path / "b"), "--server", server.url, stderr=theirs, stdout=subprocess.PIPE
