@@ -65,6 +65,7 @@ from jsproto.jetstream.inflight import (
     sent_read,
     sent_written,
 )
+from jsproto.jetstream.outgoing import unpacked
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
@@ -292,7 +293,7 @@ class PublishWindow(Conversation[PublishResult]):
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
         """
-        subject, payload, headers = _unpacked(item)
+        subject, payload, headers = unpacked(item)
         if self._draining or self.ended:
             raise ConversationClosed(
                 "expected a window that takes messages, this one is draining or has ended"
@@ -519,32 +520,3 @@ def _nobody(message: Sent) -> NoResponders:
         f"expected a stream that listens on {subject!r}, there is none (503, attempt {message[ATTEMPT] + 1})"
     )
     return NoResponders(text, subject)
-
-
-def _unpacked(item: object) -> tuple[str, bytes, Headers | None]:
-    """The message that was offered; class patterns would read better and cost five times as much."""
-    headers: object = None
-    if isinstance(item, tuple):
-        parts = cast("tuple[object, ...]", item)
-    elif isinstance(item, Publish):
-        if item.reply:
-            raise LocalProtocolError("expected a publish without a reply: the acknowledgement needs it")
-        return item.subject, item.payload, item.headers
-    else:
-        parts = (item,)
-    if len(parts) == 2:
-        subject, payload = parts
-    elif len(parts) == 3:
-        subject, payload, headers = parts
-    else:
-        subject = payload = None
-    if (
-        isinstance(subject, str)
-        and isinstance(payload, bytes)
-        and (headers is None or isinstance(headers, Headers))
-    ):
-        return subject, payload, headers
-    seen = ", ".join(type(each).__name__ for each in parts)
-    raise LocalProtocolError(
-        f"expected a Publish, (subject, payload) or (subject, payload, headers), seen ({seen})"
-    )
