@@ -1,8 +1,7 @@
 """No name of a user can end its line: every public entry that takes one, with forty families of hostile text.
 
 An entry is a function of one hostile text that opens what it makes, on a connection that is up. Each must raise one error of
-ours before a byte exists. What left nevertheless would be read by the server's half of the grammar: it may be nothing
-but what a harmless name makes.
+ours before a byte exists.
 """
 
 from __future__ import annotations

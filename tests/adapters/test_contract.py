@@ -14,14 +14,7 @@ from jsproto_io import blocking as on_blocking
 from jsproto_io._async import AsyncClient, Feed, Sink
 from jsproto_io._rig import Broken
 from jsproto_io.testing import CONTRACT, check_driver
-
-ADAPTERS = {
-    "asyncio": ("asyncio", "asyncio"),
-    "trio": ("trio", "trio"),
-    "anyio-asyncio": ("anyio", "asyncio"),
-    "anyio-trio": ("anyio", "trio"),
-    "blocking": ("blocking", "blocking"),
-}
+from tests.adapters.table import ADAPTERS
 
 
 @pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.name.replace(" ", "_"))

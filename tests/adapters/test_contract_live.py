@@ -16,17 +16,11 @@ from jsproto_io import blocking
 from jsproto_io._relayed import Relayed
 from jsproto_io._rig import Broken, model_of
 from jsproto_io.testing import CONTRACT, check_driver
+from tests.adapters.table import ADAPTERS
 from tests.served import served
 
 pytestmark = pytest.mark.live
 
-ADAPTERS = {
-    "asyncio": ("asyncio", "asyncio"),
-    "trio": ("trio", "trio"),
-    "anyio-asyncio": ("anyio", "asyncio"),
-    "anyio-trio": ("anyio", "trio"),
-    "blocking": ("blocking", "blocking"),
-}
 SERVERS = {"tcp": "2.15.1", "tls": "2.9.10", "tls-first": "2.14.0", "wss": "2.15.1"}
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "selectors_adapter.py"
 

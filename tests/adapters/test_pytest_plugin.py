@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.projects import run_by_pytest
 
 PROJECT = {
     "conftest.py": 'pytest_plugins = ["jsproto_io.pytest_plugin"]\n',
@@ -89,23 +84,7 @@ def test_fixtures_serve_every_adapter_and_failures_fail(tmp_path):
     for name, text in PROJECT.items():
         (tmp_path / name).write_text(text)
 
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "error",
-        "-c",
-        "/dev/null",
-    ]
-    command += ["--rootdir", str(tmp_path), str(tmp_path)]
-    environ = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'adapters'}"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path, env=environ
-    )
+    done = run_by_pytest(tmp_path)
 
     assert "1 failed, 14 passed, 1 error" in done.stdout, done.stdout + done.stderr
     assert "before virtual second 60," in done.stdout

@@ -23,17 +23,11 @@ from jsproto.testing.simserver.line import CommandReader, ConnectLine
 from jsproto_io._hosted import Hosted
 from jsproto_io._rig import given, until_told
 from jsproto_io.testing import _at_once, _Rig
+from tests.adapters.table import ADAPTERS
 
 JS = JetStream()
 STREAM = JS.stream("S")
 CONSUMER = STREAM.consumer("C")
-ADAPTERS = {
-    "asyncio": ("asyncio", "asyncio"),
-    "trio": ("trio", "trio"),
-    "anyio-asyncio": ("anyio", "asyncio"),
-    "anyio-trio": ("anyio", "trio"),
-    "blocking": ("blocking", "blocking"),
-}
 STEPS = 12
 NUID = re.compile(r"[0-9A-Za-z]{22}")
 #: When a message was stored, as its acknowledgement says it.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.docs.test_snippets import REPOSITORY, blocks
+from tests.projects import run_by_pytest
 
 PAGE = REPOSITORY / "docs" / "test-without-a-server.md"
 
@@ -21,23 +19,7 @@ def test_the_tests_on_the_page_pass(tmp_path: Path) -> None:
     (tmp_path / "test_page.py").write_text(re.sub(r"^test_\w+\(\)$", "", module, flags=re.MULTILINE))
     tests = re.findall(r"^(?:async )?def test_\w+", module, flags=re.MULTILINE)
 
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "error",
-        "-c",
-        "/dev/null",
-    ]
-    command += ["--rootdir", str(tmp_path), str(tmp_path)]
-    environ = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'adapters'}"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path, env=environ
-    )
+    done = run_by_pytest(tmp_path)
 
     assert len(tests) >= 7
     assert f"{len(tests)} passed" in done.stdout, done.stdout + done.stderr

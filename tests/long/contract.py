@@ -23,19 +23,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 import pytest  # noqa: E402
 
 from jsproto_io.testing import Broken, check_driver  # noqa: E402
+from tests.adapters.table import ADAPTERS  # noqa: E402 - as those above
 from tests.conftest import _binary_of  # noqa: E402
 from tests.served import TRANSPORTS, Served, served  # noqa: E402
 
 VERSIONS = ("2.9.10", "2.14.0", "2.15.1")
 #: They know no TLS before the first word.
 OLD = ("2.9.10",)
-ADAPTERS = {
-    "asyncio": ("asyncio", "asyncio"),
-    "trio": ("trio", "trio"),
-    "anyio-asyncio": ("anyio", "asyncio"),
-    "anyio-trio": ("anyio", "trio"),
-    "blocking": ("blocking", "blocking"),
-}
 
 
 def checked(adapter: str, there: Served) -> str | None:

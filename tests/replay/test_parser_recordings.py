@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from jsproto.trace.recording import Recording, parse_recording
+from jsproto.trace.replay import operation
 from jsproto.wire import parser as parser_module
-from jsproto.wire.frames import Control, Err, Info
+from jsproto.wire.frames import Err
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.parser import Parser
 
@@ -66,20 +67,6 @@ def parsed(chunks, parser=None) -> list:
 
 def pieces(data: bytes, cuts) -> list[bytes]:
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-
-
-def operation(frame) -> str:
-    match frame:
-        case tuple():
-            return "MSG" if frame[3] is None else "HMSG"
-        case Info():
-            return "INFO"
-        case Err():
-            return "-ERR"
-        case Control.OK:
-            return "+OK"
-        case Control():
-            return frame.value
 
 
 def test_frames_are_those_that_the_recorder_counted(recordings):
