@@ -10,7 +10,7 @@ at as a whole, so it comes out with the bytes that complete it. Then
   message's subject too, where it is not the protocol's.
 
 With ``FULL``, bytes from the server are given out as they came, cut as they were. Bytes that make no sense are never
-given out but as their length. A frame that is larger than any server allows counts as senseless.
+given out but as their length (`jsproto.trace.framing`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hashlib import sha256
 from typing import Final, cast
 
 from jsproto.trace.format import escaped, hidden
+from jsproto.trace.framing import MESSAGES, SIZE, TOKENS, Framer, Piece
 
 REDACTED: Final = "[redacted]"
 
@@ -43,14 +44,8 @@ class Keep(Enum):
 _TOLD: Final = frozenset({
     "verbose", "pedantic", "tls_required", "lang", "version", "protocol", "echo", "headers", "no_responders", "name",
 })  # fmt: skip
-_MOST_LINE: Final = 1_048_576
-_MOST_FRAME: Final = 67_108_864
 _DIGITS: Final = 16
-_MESSAGES: Final = frozenset({b"MSG", b"HMSG", b"PUB", b"HPUB"})
-_OTHERS: Final = (b"INFO", b"CONNECT", b"SUB", b"UNSUB", b"PING", b"PONG", b"+OK", b"-ERR")
 _BLOCKS: Final = frozenset({b"HMSG", b"HPUB"})
-_SIZE: Final = re.compile(rb"[0-9]{1,9}").fullmatch
-_TOKENS: Final = re.compile(rb"[ \t]+")
 #: Answers of the API and of streams, but for those that hold a stored message.
 _ANSWER: Final = re.compile(
     rb'\s*\{\s*"(?:type"\s*:\s*"io\.nats\.jetstream\.api\.v1\.(?!stream_msg_get_response)|stream"|error")'
@@ -64,100 +59,64 @@ class Redactor:
         keep: what is kept of that which users wrote.
     """
 
-    __slots__ = ("_awaited", "_buffer", "_dead", "_keep")
+    __slots__ = ("_framer", "_keep")
 
     def __init__(self, keep: Keep = Keep.LENGTH) -> None:
         self._keep = keep
-        self._buffer = b""
-        self._awaited = 0
-        self._dead = False
+        self._framer = Framer()
 
     def feed(self, data: bytes) -> list[str]:
         """The frames that these bytes complete, as text of the format, one each."""
-        if self._dead:
-            return [hidden(len(data))] if data else []
-        buffer = self._buffer + data
-        frames: list[str] = []
-        at = 0
-        while at < len(buffer):
-            if self._dead:
-                frames.append(hidden(len(buffer) - at))
-                at = len(buffer)
-                break
-            if len(buffer) - at < self._awaited:
-                break
-            end = buffer.find(b"\n", at)
-            if end < 0 and len(buffer) - at <= _MOST_LINE:
-                break
-            size = self._size(buffer[at : end + 1]) if end >= 0 else -1
-            if size < 0:
-                self._dead, self._awaited = True, 0
-                continue
-            self._awaited = end + 1 - at + size
-            if len(buffer) - at < self._awaited:
-                break
-            if size and buffer[at + self._awaited - 2 : at + self._awaited] != b"\r\n":
-                self._dead, self._awaited = True, 0
-                continue
-            frames.append(self._shown(buffer[at : end + 1], buffer[end + 1 : at + self._awaited]))
-            at += self._awaited
-            self._awaited = 0
-        self._buffer = buffer[at:]
-        return frames
+        return [shown(piece, self._keep) for piece in self._framer.feed(data)]
 
     def rest(self) -> int:
         """Bytes left at the end of a link: of a frame that never became whole."""
-        left, self._buffer, self._awaited = len(self._buffer), b"", 0
-        return left
+        return self._framer.rest()
 
-    @staticmethod
-    def _size(line: bytes) -> int:
-        """Bytes behind this line that belong to it; -1 if nobody can tell."""
-        words = _TOKENS.split(line.strip(b" \t\r\n"))
-        operation = words[0].upper()
-        if operation not in _MESSAGES:
-            return 0 if operation.startswith(_OTHERS) else -1
-        if len(words) < 3 or _SIZE(words[-1]) is None or int(words[-1]) > _MOST_FRAME:
-            return -1
-        return int(words[-1]) + 2
 
-    def _shown(self, line: bytes, body: bytes) -> str:
-        words = _TOKENS.split(line.strip(b" \t\r\n"))
-        operation = words[0].upper()
-        if operation == b"CONNECT":
-            return _connect(line)
-        if operation not in _MESSAGES:
-            return escaped(line)
-        if self._keep is Keep.FULL:
-            return escaped(line + body)
-        subject = words[1]
-        block = int(words[-2]) if operation in _BLOCKS and _SIZE(words[-2]) else 0
-        payload = body[block:-2]
-        own = subject.startswith((b"$JS.", b"$SYS.")) or (
-            operation in {b"MSG", b"HMSG"} and _ANSWER(payload) is not None
-        )
-        shown = escaped(payload) if own else self._hidden(payload)
-        head = escaped(line)
-        if self._keep is Keep.NONE and not own and not subject.startswith((b"$", b"_INBOX.")):
-            head = head.replace(escaped(subject), hidden(len(subject)), 1)
-        return head + self._block(body[:block]) + shown + escaped(body[-2:])
+def shown(piece: Piece, keep: Keep) -> str:
+    """One frame as text of the format, without what must not be kept."""
+    line, body = piece
+    if not line:
+        return hidden(len(body))
+    words = TOKENS.split(line.strip(b" \t\r\n"))
+    operation = words[0].upper()
+    if operation.startswith(b"CONNECT"):  # the server asks for no blank behind it (parser.go OP_CONNECT)
+        return _connect(line)
+    if operation not in MESSAGES:
+        return escaped(line)
+    if keep is Keep.FULL:
+        return escaped(line + body)
+    subject = words[1]
+    block = int(words[-2]) if operation in _BLOCKS and SIZE(words[-2]) else 0
+    payload = body[block:-2]
+    own = subject.startswith((b"$JS.", b"$SYS.")) or (
+        operation in {b"MSG", b"HMSG"} and _ANSWER(payload) is not None
+    )
+    shown = escaped(payload) if own else _hidden(payload, keep)
+    head = escaped(line)
+    if keep is Keep.NONE and not own and not subject.startswith((b"$", b"_INBOX.")):
+        head = head.replace(escaped(subject), hidden(len(subject)), 1)
+    return head + _block(body[:block], keep) + shown + escaped(body[-2:])
 
-    def _block(self, block: bytes) -> str:
-        """A header block: its status, its names, and the values that are the protocol's own."""
-        lines = block.split(b"\n")
-        shown: list[str] = []
-        for number, line in enumerate(lines):
-            name, colon, value = line.partition(b":")
-            text = value.rstrip(b"\r")
-            if number == 0 or not colon or name.startswith(b"Nats-"):
-                shown.append(escaped(line) if number == 0 or colon else _odd(line))
-            else:
-                shown.append(escaped(name + colon) + self._hidden(text) + escaped(value[len(text) :]))
-        return "\\n".join(shown)
 
-    def _hidden(self, data: bytes) -> str:
-        digest = sha256(data).hexdigest()[:_DIGITS] if self._keep is Keep.HASH and data else ""
-        return hidden(len(data), digest)
+def _block(block: bytes, keep: Keep) -> str:
+    """A header block: its status, its names, and the values that are the protocol's own."""
+    lines = block.split(b"\n")
+    shown: list[str] = []
+    for number, line in enumerate(lines):
+        name, colon, value = line.partition(b":")
+        text = value.rstrip(b"\r")
+        if number == 0 or not colon or name.startswith(b"Nats-"):
+            shown.append(escaped(line) if number == 0 or colon else _odd(line))
+        else:
+            shown.append(escaped(name + colon) + _hidden(text, keep) + escaped(value[len(text) :]))
+    return "\\n".join(shown)
+
+
+def _hidden(data: bytes, keep: Keep) -> str:
+    digest = sha256(data).hexdigest()[:_DIGITS] if keep is Keep.HASH and data else ""
+    return hidden(len(data), digest)
 
 
 def _odd(line: bytes) -> str:

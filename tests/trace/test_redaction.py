@@ -19,7 +19,13 @@ def shown(data: bytes, keep: Keep = Keep.LENGTH) -> list[str]:
 @pytest.mark.parametrize("keep", Keep)
 @pytest.mark.parametrize("step", [1, 7, 1000])
 @pytest.mark.parametrize(
-    "connect", [CONNECT, CONNECT.replace(b"CONNECT ", b"connect\t"), CONNECT.replace(b'"lang"', b"lang")]
+    "connect",
+    [
+        CONNECT,
+        CONNECT.replace(b"CONNECT ", b"connect\t"),
+        CONNECT.replace(b"CONNECT ", b"CONNECT"),
+        CONNECT.replace(b'"lang"', b"lang"),
+    ],
 )
 def test_no_secret_of_connect_is_ever_written(keep, step, connect):
     writer = TraceWriter(keep)
