@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Final, cast
 
+from jsproto.jetstream.api.values import INT64_MAX
 from jsproto.trace.ledger import ConsumerKey, Json, SeenPull
 
 #: Words of the API behind which names follow.
@@ -74,6 +75,8 @@ def member(body: Json, name: str) -> Json:
 
 
 def number(members: Json, name: str) -> int:
-    """A member that is a whole number, 0 if it is none."""
+    """A member that is a whole number of 64 bits, as the server counts; 0 if it is none."""
     value = members.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if -INT64_MAX <= value <= INT64_MAX else 0

@@ -36,6 +36,8 @@ def test_a_subject_of_the_api_is_a_verb_and_names(subject, verb, names):
         (b'{"batch":true}', 1, {"batch"}),
         (b'{"batch":"9"}', 1, {"batch"}),
         (b'{"batch":9}', 9, {"batch"}),
+        (b'{"batch":9223372036854775807}', 2**63 - 1, {"batch"}),
+        (b'{"batch":9223372036854775808}', 1, {"batch"}),
     ],
 )
 def test_the_batch_of_a_pull_is_what_the_server_takes_it_for(body, batch, members):
@@ -50,6 +52,13 @@ def test_the_members_of_a_pull_are_read_in_seconds_and_bytes():
 
     assert (pull.max_bytes, pull.expires, pull.heartbeat, pull.no_wait) == (9, 5.0, 0.5, True)
     assert (pull.group, pull.pin) == ("g", "p")
+
+
+def test_a_number_that_no_server_can_count_is_none():
+    body = b'{"max_bytes":NINES,"expires":NINES,"idle_heartbeat":-NINES}'.replace(b"NINES", b"9" * 400)
+    pull = pull_of(("S", "C"), "r", body, 1.0, 1)
+
+    assert (pull.max_bytes, pull.expires, pull.heartbeat) == (0, 0.0, 0.0)
 
 
 def test_members_of_a_wrong_kind_count_as_none():
