@@ -113,6 +113,8 @@ class Recording:
     server_version: str
     description: str
     expected: tuple[str, ...]
+    #: What the recorder noted of its server, such as the configuration of one that it started for this scenario.
+    notes: tuple[str, ...]
     observed: Observed
     connections: tuple[str, ...]
     records: tuple[Record, ...]
@@ -145,6 +147,7 @@ def parse_recording(text: str | bytes) -> Recording:
             server_version=_member(meta, "server_version", str),
             description=_member(meta, "description", str),
             expected=_texts(meta, "expected"),
+            notes=_texts(meta, "notes") if meta.get("notes") else (),
             observed=observed,
             connections=_texts(meta, "connections"),
             records=tuple(records),

@@ -170,6 +170,11 @@ class SimServer:
         """The clients that are connected."""
         return tuple(self._live)
 
+    def destination(self, subject: str) -> tuple[str, int]:
+        """The stream that a publish on ``subject`` goes to, and the sequence that it would get; ``""`` and 0 if none."""
+        stream = self._jetstream.reaches(subject) if self._has_jetstream else None
+        return (stream.name, stream.last + 1) if stream is not None else ("", 0)
+
     @property
     def not_modelled(self) -> tuple[str, ...]:
         """What was asked for and is beyond the model; each was refused with code 501."""
