@@ -37,6 +37,7 @@ from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.status import End
+from jsproto.trace.recorder import Recorder
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._layers import Layer, Over
@@ -44,6 +45,7 @@ from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io._watch import Watch, watchers_of
 from jsproto_io._web import Speaker, WebSocket, speaker
+from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
 
@@ -146,7 +148,9 @@ class Base:
     def _words_of_a_probe(self, timeout: float) -> ConnectOptions:
         """Options for a client that looks at one address, once."""
         probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
-        return {**self._words, **probe}
+        words: ConnectOptions = {**self._words, **probe}
+        words.pop("record", None)  # an incident of this client is not in the links of a probe
+        return words
 
     # ------------------------------------------------------------------ driving
 
@@ -155,11 +159,18 @@ class Base:
 
         Raises:
             ConversationClosed: this client was entered before.
+            InvalidConfig: it is to be recorded, and the file cannot be made.
         """
         if self._begun:
             raise ConversationClosed("expected a new client, this one was entered before: connect anew")
+        record = self._words.get("record")
+        tape = None if record is None else tape_of(record)
         self._begun = True
-        self._connection = Connection(self._options, entropy=os.urandom, now=now)
+        self._connection = (
+            Connection(self._options, entropy=os.urandom, now=now)
+            if tape is None
+            else Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
+        )
         self._driver = Driver(self._connection, self)
         self._driver.attend(Watch(self, self._watchers))
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Final, TypeGuard, TypeVar, cast, final
+from typing import Final, TypeGuard, TypeVar, cast
 
 from jsproto.core.auth import Auth, for_server
 from jsproto.core.conversation import Conversation, Wish
@@ -84,7 +84,6 @@ UP: Final = LinkState.UP
 _SID_OF: Final = itemgetter(SID)
 
 
-@final
 class Connection:
     """One connection to one NATS system.
 

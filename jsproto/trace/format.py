@@ -68,6 +68,11 @@ def hidden(size: int, digest: str = "") -> str:
     return f"\\{{{size} {digest}}}" if digest else f"\\{{{size}}}" if size else ""
 
 
+def maybe_hidden(data: bytes | str) -> bool:
+    """Whether this may be a stretch that was not kept: what it was cannot be told, and nobody may be blamed for it."""
+    return bool(data) and not (data.strip(b".") if isinstance(data, bytes) else data.strip("."))
+
+
 # ------------------------------------------------------------------------------------------------ writing
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from jsproto.errors import InvalidSubject
 from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 from jsproto.trace.facts import Blamed, NotHeard, PingUnanswered, Said, Subscribed
+from jsproto.trace.format import maybe_hidden
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
@@ -91,6 +92,8 @@ def _too_large(fact: Said) -> str | None:
 
 def _subject(fact: Said) -> str | None:
     command = fact.command
+    if isinstance(command, PubLine | SubLine) and maybe_hidden(command.subject):
+        return None
     try:
         if isinstance(command, PubLine) and command.subject.startswith("$JS."):
             return (

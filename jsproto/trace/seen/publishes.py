@@ -6,6 +6,7 @@ from typing import final
 
 from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.facts import Published
+from jsproto.trace.format import maybe_hidden
 from jsproto.trace.ledger import Link, SeenPublish, bound
 from jsproto.trace.seen.books import Books
 from jsproto.wire.headers import header_value
@@ -33,7 +34,7 @@ class Publishes:
             clash = known if known is not None and known.payload != command.payload else None
             self._ids.setdefault((command.subject, msg_id), sent)
             bound(self._ids)
-        elif command.reply and len(command.payload) >= 16 and not block:
+        elif command.reply and len(command.payload) >= 16 and not block and not maybe_hidden(command.payload):
             same = (command.subject, command.payload)
             earlier = self._payloads.setdefault(same, sent)
             if earlier is not sent:

@@ -85,6 +85,7 @@ MISSING = status("100 Idle Heartbeat", "_INBOX.d", sid="3", Nats_Consumer_Stalle
 LOOP = [*hello(), SUB, pull(10, idle_heartbeat=10**9), pull(5, idle_heartbeat=10**9)]
 LEADER = status("409 Leadership Change")
 LINE = b"a payload of one kind"
+HIDDEN = b"." * len(LINE)
 
 
 def ordered_gap(*then):
@@ -122,7 +123,7 @@ CASES = {
     "headers-off": ([*hello(connect=b">CONNECT {}\r\n"), SUB, pull()], [*hello(), SUB, pull()]),
     "hpub-without-headers": ([*hello(connect=b">CONNECT {}\r\n"), pub("s", A="b")], published(A="b")),
     "payload-too-large": ([*hello(), pub("s", b"x" * 1001)], [*hello(), pub("s", b"x" * 1000)]),
-    "subject-invalid": ([*hello(), pub("a..b"), b">SUB a..b 9\r\n"], [*hello(), pub("a.b"), b">SUB a.* 9\r\n", pub("$JS.API.CONSUMER.CREATE.S.C.a.>", {}, "_INBOX.p")]),
+    "subject-invalid": ([*hello(), pub("a..b"), b">SUB a..b 9\r\n"], [*hello(), pub("a.b"), b">SUB a.* 9\r\n", pub("$JS.API.CONSUMER.CREATE.S.C.a.>", {}, "_INBOX.p"), pub("....")]),
     "reply-reserved": ([*hello(), pub("s", reply=D1)], [*hello(), pub("s", reply="_INBOX.p")]),
     "sid-duplicate": ([*hello(), SUB, b">SUB b 2\r\n"], [*hello(), SUB, b">UNSUB 2\r\n", b">SUB b 2\r\n"]),
     "unsub-stale": ([*hello(), SUB, "eof", *hello(), b">UNSUB 2\r\n"], [*hello(), SUB, b">UNSUB 2\r\n", b">UNSUB 2\r\n"]),
@@ -183,7 +184,7 @@ CASES = {
     "msg-id-reused": ([*hello(), pub("s", b"a", Nats_Msg_Id=1), pub("s", b"b", Nats_Msg_Id=1)], [*hello(), pub("s", b"a", Nats_Msg_Id=1), pub("s", b"a", Nats_Msg_Id=1), pub("t", b"b", Nats_Msg_Id=1)]),
     "publish-retried": (
         [*hello(), SUB, pub("s", LINE, "_INBOX.p"), "eof", *hello(), SUB, pub("s", LINE, "_INBOX.p")],
-        [*hello(), SUB, pub("s", LINE, "_INBOX.p"), msg("_INBOX.p", {"stream": "S", "seq": 1}), pub("s", LINE, "_INBOX.p"), "eof", *hello(), SUB, pub("s", LINE, "_INBOX.p")],
+        [*hello(), SUB, pub("s", LINE, "_INBOX.p"), msg("_INBOX.p", {"stream": "S", "seq": 1}), pub("s", LINE, "_INBOX.p"), "eof", *hello(), SUB, pub("s", LINE, "_INBOX.p"), pub("s", HIDDEN, "_INBOX.p"), "eof", *hello(), SUB, pub("s", HIDDEN, "_INBOX.p")],
     ),
     "expectation-not-numeric": (published(Nats_Expected_Last_Sequence="x"), published(Nats_Expected_Last_Sequence=0)),
     "rollup-unknown": (published(Nats_Rollup="some"), published(Nats_Rollup="sub")),
