@@ -651,6 +651,23 @@ class Feed(Generic[T_co]):
                 client._putting(self._seat)
             client._flush(client._now())
 
+    def limit(self, count: int) -> None:
+        """Have a core subscription end by itself after ``count`` messages since it was opened: unsubscribe after n.
+
+        The server counts too, and a reconnect does not begin anew. What has come already is handed out in any case; if that
+        is as much, the feed ends behind it.
+
+        Raises:
+            InvalidConfig: less than 1, or more than a limit that stands.
+            LocalProtocolError: a feed that is no core subscription.
+        """
+        client = self._client
+        if self._take is _unopened:
+            _unopened(self.feed, 0.0)
+        with client._alone:
+            client._connection.limit(self.feed, count, client._now())
+            client._pump()
+
     def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
         self._tell(Wish.DRAIN)

@@ -379,11 +379,17 @@ class Connection:
             self._cut(reason, now)
 
     def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
-        """Tell one conversation, or with ``None`` all of them and then close: `Wish.DRAIN` or `Wish.STOP`."""
+        """Tell one conversation, or with ``None`` all of them and then close: `Wish.DRAIN` or `Wish.STOP`.
+
+        Either waits at most ``drain_timeout`` for the server, and then says so: `NoticeKind.DRAIN_TIMEOUT`.
+        """
         now = self._at(now)
         if conversation is not None:
+            fences = len(conversation.port.fences)
             conversation.told(wish, now)
             self._stir(conversation, now)
+            if len(conversation.port.fences) > fences:  # it waits for the server
+                self._exchange.limit_drain(conversation, now + self._options.drain_timeout)
         elif self._draining is None and self._link.state not in {LinkState.CLOSING, LinkState.CLOSED}:
             self._draining = dict(self._exchange.router.conversations)
             self._link.timers.set(LinkTimer.DRAIN, now + self._options.drain_timeout)
@@ -391,6 +397,16 @@ class Connection:
                 each.told(wish, now)
                 self._exchange.stir(each, now)
             self._drained(now)
+
+    def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
+        """Have a subscription end by itself after ``count`` messages since it was opened (UNSUB max), over all links.
+
+        Raises:
+            LocalProtocolError: this conversation takes no limit, or not this one; nothing changed.
+        """
+        now = self._at(now)
+        conversation.limited(count, now)
+        self._stir(conversation, now)
 
     def reconnect(self, now: float) -> None:
         """Leave this server and dial again; while waiting to dial, dial at once.
@@ -433,8 +449,10 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """Everything that must go to the transport now; it counts as handed over."""
+        stats = self.stats
+        stats.messages_out += self._outbound.messages
         data = self._outbound.take()
-        self.stats.bytes_out += len(data)
+        stats.bytes_out += len(data)
         return data
 
     def next_deadline(self) -> float | None:
@@ -496,10 +514,11 @@ class Connection:
         if isinstance(frame, Info):
             self._informed(frame)
         elif isinstance(frame, Err):
+            self.stats.errors += 1
             self._refused(refusal(frame.text), now)
         elif frame is Control.PING:
             self.stats.pings_in += 1
-            self._outbound.append_bound(PONG)
+            self._outbound.append_control(PONG)
         elif frame is Control.PONG and self._exchange.ponged(now):
             self._verified = self._link.state in {LinkState.CHECKING, LinkState.CLOSING}
 
@@ -663,6 +682,7 @@ class Connection:
             self._finish(None)
             return
         if state is LinkState.UP:
+            self.stats.disconnects += 1
             self._events.append(Disconnected(error))
         else:
             self._failed(entry, error, locked_out=reason is not None and reason.fate is Fate.LOCKED_OUT)
@@ -676,6 +696,7 @@ class Connection:
 
     def _failed(self, entry: Entry, error: JsprotoError, *, locked_out: bool) -> None:
         """An attempt failed: perhaps it was the last at this server."""
+        self.stats.attempts_failed += 1
         self._failures.append(error)
         self._events.append(Notice(None, NoticeKind.ATTEMPT_FAILED, error))
         if locked_out:

@@ -110,9 +110,11 @@ class Port(Stateful):
         subject: what is subscribed to, ``""`` if nothing is; ``inbox`` tells whether it is the port's own inbox.
         stem: what the tokens of the newest inbox begin with, up to the last dot.
         limit: the server-side limit of the subscription (UNSUB max), 0 for none.
-        received: messages that came for the present subscription, counted by the connection.
+        received: messages that came for the present subscription, counted by the connection; ``before`` of them on links
+            that are gone, which the server of this one does not count.
         asked: what the one answer was asked for with, see `subscribe_for_one`; ``""`` for any other interest.
         clean: the inbox whose one answer has come, for the connection to keep.
+        lost: messages that found no place here; counted and reset by the connection.
         up: whether the link is up. Set by the connection, before it tells the conversation.
         commands: what is to be sent, in order; drained by the connection.
         notices: ``(kind, detail)`` for the event stream; drained by the connection.
@@ -126,12 +128,14 @@ class Port(Stateful):
         "_sids",
         "_spares",
         "asked",
+        "before",
         "clean",
         "commands",
         "fences",
         "generation",
         "inbox",
         "limit",
+        "lost",
         "notices",
         "number",
         "queue",
@@ -145,6 +149,7 @@ class Port(Stateful):
     STATE: ClassVar[Codecs] = {
         "_count": PLAIN,
         "asked": PLAIN,
+        "before": PLAIN,
         "clean": PLAIN,
         "fences": PLAIN,
         "generation": PLAIN,
@@ -179,6 +184,8 @@ class Port(Stateful):
         self.inbox = False
         self.limit = 0
         self.received = 0
+        self.before = 0
+        self.lost = 0
         self.generation = 0
         self.commands: list[PortCommand] = []
         self.notices: list[tuple[Enum, object]] = []
@@ -207,7 +214,7 @@ class Port(Stateful):
         self.generation += 1
         self.asked = ""
         self.sid = self._sids.take()
-        self.received = 0
+        self.received = self.before = 0
         self.limit = 0
         self.inbox = subject is None
         self.queue = queue
@@ -227,7 +234,7 @@ class Port(Stateful):
         spare = None if spares is None else spares.take(asked)
         if spare is not None:
             self.generation += 1
-            self.received = self.limit = 0
+            self.received = self.before = self.limit = 0
             self.inbox = True
             self.queue = ""
             self.sid, self.stem, self._count = spare
@@ -254,7 +261,7 @@ class Port(Stateful):
             self.subject = ""
             if 0 < self.limit <= self.received:
                 return  # the server has ended it by itself
-        self.commands.append(Unsub(self.sid, after))
+        self.commands.append(Unsub(self.sid, after - self.before if self.subject else 0))
 
     def renew(self) -> None:
         """State the same interest again, on a new link. Called by the connection, before `Conversation.link_up`.
@@ -270,6 +277,7 @@ class Port(Stateful):
         elif 0 < self.limit <= self.received:
             self.subject = ""
         else:
+            self.before = self.received
             self.commands.append(Sub(self.subject, self.sid, self.queue))
             if self.limit:
                 self.commands.append(Unsub(self.sid, self.limit - self.received))
@@ -419,6 +427,14 @@ class Conversation(Stateful, Generic[T_co]):
     def told(self, wish: Wish, now: float) -> None:
         """The user wishes something."""
         self.closed(None, now)
+
+    def limited(self, count: int, now: float) -> None:
+        """The user wants so many messages in all.
+
+        Raises:
+            LocalProtocolError: nothing of the kind can be limited here, or not like this; nothing changed.
+        """
+        raise LocalProtocolError(f"{type(self).__name__} takes no limit of messages while it runs")
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """The user ends the conversation, or (with an error) the connection is closed. May come more than once."""

@@ -37,7 +37,7 @@ class NoticeKind(Enum):
     UNSENT = "UNSENT"
     #: What may be written once was asked for again, and nothing was sent; the detail is the `Once`.
     REPEATED = "REPEATED"
-    #: A drain did not end within its time and was cut.
+    #: A drain did not end within its time: that of the connection was cut, that of one conversation waited for the server in vain.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"
 
 

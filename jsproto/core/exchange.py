@@ -6,7 +6,8 @@ more can come or go. That is the whole life of a conversation, and this file is 
 come and go around it: `link_lost` and `restore` are all that it knows of them.
 
 A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that nothing which was
-on its way is lost. Every PING of this connection is answered in order, so the fences are one queue.
+on its way is lost. Every PING of this connection is answered in order, so the fences are one queue. The one that a drain
+waits for has a time limit: behind it the conversation is told as if the PONG had come, and nobody waits for a silent server.
 """
 
 from __future__ import annotations
@@ -37,18 +38,40 @@ Fence = tuple[int, int, tuple[str, ...]]
 @final
 @define
 class Stats:
-    """Counters since the connection was made.
+    """Counters since the connection was made. They only grow, and cost nothing for each message.
 
-    Messages are counted per run, bytes as they are on the wire.
+    Attributes:
+        messages_in: messages that came: for subscriptions, answers and statuses of the server, and what nobody waited for.
+        messages_out: messages handed to the transport: publishes, requests, pulls and acknowledgements.
+        bytes_in: everything that came over the wire, under TLS and WebSocket: the lines of the protocol too.
+        bytes_out: everything handed to the transport, counted in the same way.
+        dropped: messages that a subscription lost to its own limits.
+        unknown_sid: messages for a subscription that was gone, or answers that nobody waited for.
+        connects: links that came up, each after a verified handshake.
+        disconnects: links that were up and were lost; one that was closed in good order is none.
+        attempts_failed: attempts to get a link that came to nothing.
+        errors: ``-ERR`` lines of the server, whatever became of them.
+        pings_out: PINGs of the keepalive; those of a flush or a drain are not counted.
+        pings_in: PINGs of the server, each answered.
     """
 
     messages_in: int = 0
+    messages_out: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    connects: int = 0
+    dropped: int = 0
     unknown_sid: int = 0
+    connects: int = 0
+    disconnects: int = 0
+    attempts_failed: int = 0
+    errors: int = 0
     pings_out: int = 0
     pings_in: int = 0
+
+    @property
+    def reconnects(self) -> int:
+        """Links that came up after the first."""
+        return max(0, self.connects - 1)
 
 
 @final
@@ -62,6 +85,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "_drains",
         "_moved",
         "_muxed",
         "_numbers",
@@ -82,6 +106,8 @@ class Exchange:
         self.outbound = Outbound()
         self.agenda = Agenda()
         self._moved: dict[int, Conversation[object]] = {}
+        #: The fence that a drain waits for, by the port's number; its time is on the agenda under that number, negative.
+        self._drains: dict[int, int] = {}
         self.events: deque[Event] = deque()
         self.stats = Stats()
         self.max_payload = 0
@@ -127,12 +153,16 @@ class Exchange:
         port = conversation.port
         while port.commands:
             self._send(conversation, now)
+        if port.lost:
+            self.stats.dropped += port.lost
+            port.lost = 0
         if port.notices:
             self.events.extend(Notice(conversation, kind, detail) for kind, detail in port.notices)
             port.notices.clear()
         if conversation.finished:
             if port.clean is not None:
                 self._keep(port, port.clean)
+            self._drained(port.number)
             self.router.forget(conversation)
         self._moved[port.number] = conversation
         if conversation.hungry and (conversation.readable or conversation.ended):
@@ -165,9 +195,25 @@ class Exchange:
         while (number := self.agenda.due(now)) is not None:
             due.append(number)
         for number in due:
-            conversation = self.router.conversations[number]
-            conversation.ticked(now)
+            conversation = self.router.conversations.get(abs(number))
+            if conversation is None:
+                continue  # it was over by its drain
+            if number < 0:
+                conversation.port.notify(NoticeKind.DRAIN_TIMEOUT)
+                conversation.fenced(self._drains.pop(-number), now)
+            else:
+                conversation.ticked(now)
             self.stir(conversation, now)
+
+    def limit_drain(self, conversation: Conversation[object], until: float) -> None:
+        """Its drain waits for its newest fence, but no longer than until this moment."""
+        port = conversation.port
+        self._drains[port.number] = port.fences[-1]
+        self.agenda.put(-port.number, until)
+
+    def _drained(self, number: int) -> None:
+        if self._drains.pop(number, 0):
+            self.agenda.put(-number, None)
 
     def next_deadline(self) -> float | None:
         """When `tick` is due at the latest."""
@@ -224,6 +270,8 @@ class Exchange:
         conversation = self.router.conversations.get(number)
         if conversation is not None:
             conversation.port.fences.popleft()
+            if token == self._drains.get(number):
+                self._drained(number)
             conversation.fenced(token, now)
             self.stir(conversation, now)
         return not token and not self._pongs
@@ -245,7 +293,7 @@ class Exchange:
     def ping(self, data: bytes = PING) -> None:
         """Send a PING of the connection's own, perhaps with bytes before it."""
         self._pongs.append((0, 0, ()))
-        self.outbound.append_bound(data)
+        self.outbound.append_control(data)
 
     def link_lost(self) -> None:
         """Bytes and fences of the link are void, whether it was up or only an attempt."""
@@ -256,6 +304,8 @@ class Exchange:
         """No port can send any more."""
         self.up = False
         self._spares.clear()
+        for number in list(self._drains):
+            self._drained(number)
         for conversation in self.router.conversations.values():
             conversation.port.up = False
             conversation.port.clean = None
@@ -346,30 +396,30 @@ class Exchange:
                 if command.sid not in router.routes:
                     router.route(command.sid, conversation)
                 if port.up:
-                    outbound.append_bound(encode(command))
+                    outbound.append_control(encode(command))
             elif isinstance(command, Unsub):
                 if port.up:
-                    outbound.append_bound(encode(command))
+                    outbound.append_control(encode(command))
                 if not command.limit:
                     retired.append(command.sid)
             else:
                 on_their_way = sum(number == port.number for number, _, _ in self._pongs)
                 self._pongs.append((port.number, port.fences[on_their_way], tuple(retired)))
                 retired.clear()
-                outbound.append_bound(PING)
+                outbound.append_control(PING)
         if not port.up:
             for sid in retired:
                 router.unroute(sid)
         elif retired and not conversation.finished:
             self._pongs.append((0, 0, tuple(retired)))
-            outbound.append_bound(PING)
+            outbound.append_control(PING)
 
     def _keep(self, port: Port, inbox: Inbox) -> None:
         """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can come to it."""
         port.clean = None
         sid = self._spares.keep(port.asked, inbox)
         if sid:
-            self.outbound.append_bound(encode(Unsub(sid)))
+            self.outbound.append_control(encode(Unsub(sid)))
 
     def _subscribe_mux(self) -> None:
-        self.outbound.append_bound(encode(Sub(self.router.mux_subject, MUX_SID)))
+        self.outbound.append_control(encode(Sub(self.router.mux_subject, MUX_SID)))

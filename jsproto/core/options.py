@@ -85,7 +85,7 @@ class Options:
         max_payload: most that a delivered frame may announce; INFO can only lower it.
         outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it is `Ready` again.
         max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
-        drain_timeout: a drain that takes longer is cut.
+        drain_timeout: a drain of the connection that takes longer is cut; one of a single feed waits so long for the server.
         close_timeout: how long `close` waits for the server to have read everything.
     """
 

@@ -7,7 +7,8 @@ unsent and goes out on the next link, behind the restored subscriptions, in orde
 gone, whatever became of it.
 
 Everything is appended as encoded bytes and joined once. The positions of link-bound pieces are kept in a set, because
-they are the rare ones. Bytes are counted when somebody asks how many they are: an ack is too common to be counted alone.
+they are the rare ones. Bytes are counted when somebody asks how many they are, and messages as the pieces that are none of the rare
+commands: an ack is too common to be counted alone.
 """
 
 from __future__ import annotations
@@ -26,13 +27,20 @@ class Outbound(Stateful):
         kept: publishes that wait for a link; ``kept_size`` are their bytes.
     """
 
-    __slots__ = ("_bound", "_counted", "_pieces", "_size", "append", "kept", "kept_size")
+    __slots__ = ("_bound", "_controls", "_counted", "_pieces", "_size", "append", "kept", "kept_size")
 
-    STATE: ClassVar[Codecs] = {"_bound": PLAIN, "_pieces": PLAIN, "kept": PLAIN, "kept_size": PLAIN}
+    STATE: ClassVar[Codecs] = {
+        "_bound": PLAIN,
+        "_controls": PLAIN,
+        "_pieces": PLAIN,
+        "kept": PLAIN,
+        "kept_size": PLAIN,
+    }
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._bound: set[int] = set()
+        self._controls = 0
         self._size = 0
         self._counted = 0
         self.append: Callable[[bytes], None] = self._pieces.append
@@ -48,10 +56,20 @@ class Outbound(Stateful):
             self._counted = len(pieces)
         return self._size
 
+    @property
+    def messages(self) -> int:
+        """Messages that wait for `take`."""
+        return len(self._pieces) - self._controls
+
     def append_bound(self, data: bytes) -> None:
-        """Add what belongs to the present link only."""
+        """Add a message that belongs to the present link only."""
         self._bound.add(len(self._pieces))
         self._pieces.append(data)
+
+    def append_control(self, data: bytes) -> None:
+        """Add what is no message: commands that belong to the present link only."""
+        self._controls += 1
+        self.append_bound(data)
 
     def keep(self, data: bytes) -> None:
         """Add a publish or an ack while there is no link."""
@@ -95,7 +113,7 @@ class Outbound(Stateful):
     def _emptied(self) -> None:
         self._pieces.clear()
         self._bound.clear()
-        self._size = self._counted = 0
+        self._size = self._counted = self._controls = 0
 
 
 def announced(frame: bytes) -> int:

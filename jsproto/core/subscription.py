@@ -2,7 +2,7 @@
 
 Theory. Core NATS has no credit: what the server routes comes. So the buffer has limits in messages and bytes and a
 policy for what does not fit, every drop is counted, and the user hears of it once per overflow. With a limit of
-messages (UNSUB max) the feed ends by itself after that many. Draining gives up the interest behind a fence: what the
+messages (UNSUB max) the feed ends by itself after that many, and the limit may be set or lowered while it runs. Draining gives up the interest behind a fence: what the
 server had routed before is still handed out, then the feed ends.
 """
 
@@ -54,8 +54,8 @@ class Subscription(Conversation[Message]):
     __slots__ = (
         "_backlog",
         "_bytes",
+        "_came",
         "_fence",
-        "_left",
         "_limit",
         "_max_bytes",
         "_max_messages",
@@ -71,8 +71,9 @@ class Subscription(Conversation[Message]):
         **Conversation.STATE,
         "_backlog": PART,
         "_bytes": PLAIN,
+        "_came": PLAIN,
         "_fence": PLAIN,
-        "_left": PLAIN,
+        "_limit": PLAIN,
         "_overflowing": PLAIN,
         "dropped": PLAIN,
     }
@@ -98,7 +99,7 @@ class Subscription(Conversation[Message]):
         self._subject = subject
         self._queue = queue
         self._limit = limit
-        self._left = limit
+        self._came = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._policy = policy
@@ -122,8 +123,12 @@ class Subscription(Conversation[Message]):
         """Messages came."""
         if self.ended:
             if isinstance(self.error, SlowConsumer):
-                self.dropped += len(run)
+                self._drop(len(run))
             return
+        limit = self._limit
+        if limit:
+            run = run[: limit - self._came]  # it was lowered while more was on its way
+        self._came += len(run)
         size = 0
         for frame in run:
             size += len(frame[4])
@@ -134,10 +139,8 @@ class Subscription(Conversation[Message]):
             self._bytes += size
         else:
             self._overflow(run)
-        if self._limit and not self.ended:
-            self._left -= len(run)
-            if self._left <= 0:
-                self.end()
+        if limit and self._came >= limit and not self.ended:
+            self.end()
 
     def fenced(self, token: int, now: float) -> None:
         """Everything routed before the end of the interest is here."""
@@ -154,6 +157,25 @@ class Subscription(Conversation[Message]):
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
         if of_interest and subject == self._subject and not self.ended:
             self.end(error)
+
+    def limited(self, count: int, now: float) -> None:
+        """End after so many messages since it was opened (UNSUB max); at once, if so many have come already.
+
+        A limit can be lowered, not raised: the server may have come to it, and forgotten the subscription.
+
+        Raises:
+            InvalidConfig: less than 1, or more than the limit that stands.
+        """
+        if count < 1 or (self._limit and count > self._limit):
+            most = f" and <= {self._limit}, which stands" if self._limit else ""
+            raise InvalidConfig(f"expected a limit >= 1{most}; got {count}")
+        if self.ended or self._fence:
+            return
+        if count <= self._came:
+            self.end()
+            return
+        self._limit = count
+        self.port.unsubscribe(after=count)
 
     def told(self, wish: Wish, now: float) -> None:
         """Give up the interest and end when everything routed so far has come."""
@@ -206,7 +228,7 @@ class Subscription(Conversation[Message]):
                 self._backlog.push([frame])
                 self._bytes += size
             elif self._policy is Overflow.FAIL:
-                self.dropped += len(run) - at
+                self._drop(len(run) - at)
                 self.end(
                     SlowConsumer(
                         f"expected at most {self._max_messages} messages and {self._max_bytes} bytes waiting on "
@@ -216,10 +238,14 @@ class Subscription(Conversation[Message]):
                 return
             else:
                 dropped += 1
-        self.dropped += dropped
+        self._drop(dropped)
         if not self._overflowing:
             self._overflowing = True
             self.port.notify(NoticeKind.SLOW_CONSUMER, dropped)
+
+    def _drop(self, count: int) -> None:
+        self.dropped += count
+        self.port.lost += count
 
     def _fits(self, size: int) -> bool:
         return self._backlog.count < self._max_messages and self._bytes + size <= self._max_bytes

@@ -413,7 +413,7 @@ class PushSubscription(PushFeed[M]):
         room = max(0, self.options.max_messages - len(self._early))
         self._early.extend(run[:room])
         if len(run) > room:
-            self.dropped += len(run) - room
+            self.drop(len(run) - room)
             self.port.notify(NoticeKind.SLOW_CONSUMER, len(run) - room)
 
     # ------------------------------------------------------------------ the ways out
@@ -494,7 +494,7 @@ class PushSubscription(PushFeed[M]):
         if not replies:
             return
         if self._mute or self.owned or not self.port.up:
-            self.dropped += len(replies)
+            self.drop(len(replies))
             self.port.notify(PushNotice.DROPPED, len(replies))
             return
         for reply in replies:

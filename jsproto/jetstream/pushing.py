@@ -402,10 +402,15 @@ class PushFeed(Conversation[M], Generic[M]):
             text = f"expected at most {bounds.max_messages} messages and {bounds.max_bytes} bytes waiting on {self._deliver}, more came"
             self.failed(SlowConsumer(text), now)
             return
-        self.dropped += dropped
+        self.drop(dropped)
         if dropped and not self._overflowing:
             self.port.notify(NoticeKind.SLOW_CONSUMER, dropped)
         self._overflowing = dropped > 0
+
+    def drop(self, count: int) -> None:
+        """So many messages have no place here."""
+        self.dropped += count
+        self.port.lost += count
 
     # ------------------------------------------------------------------ statuses
 

@@ -320,6 +320,38 @@ def test_a_subscription_with_a_limit_ends_by_itself(flavour, nats_server, name):
     flavour.play(story)
 
 
+def test_a_limit_on_a_running_subscription_holds_over_a_reconnect(flavour, nats_server, name):
+    async def story():
+        async with (
+            flavour.connect(nats_server.url) as other,
+            flavour.connect(nats_server.url) as nc,
+            nc.subscribe(name) as messages,
+            nc.subscribe(name) as unlimited,
+        ):
+            with pytest.raises(ConversationClosed):
+                await nc.subscribe(name).limit(1)
+            await nc.flush()
+            for at in range(2):
+                await other.publish(name, b"%d" % at)
+
+            assert [(await messages.next()).payload for _ in range(2)] == [b"0", b"1"]
+
+            await other.flush()
+            await nc.reconnect()
+            await nc.flush()
+            await messages.limit(5)
+            with pytest.raises(InvalidConfig):
+                await messages.limit(6)
+            await nc.flush()
+            for at in range(2, 9):
+                await other.publish(name, b"%d" % at)
+
+            assert [msg.payload async for msg in messages] == [b"2", b"3", b"4"]
+            assert [(await unlimited.next()).payload for _ in range(9)] == [b"%d" % at for at in range(9)]
+
+    flavour.play(story)
+
+
 def test_many_bytes_are_published_with_back_pressure_and_none_is_lost(flavour, nats_server, name):
     async def story():
         async with (

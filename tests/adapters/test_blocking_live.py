@@ -238,6 +238,35 @@ def test_a_subscription_with_a_limit_ends_by_itself(nats_server, name):
         assert [msg.headers["At"] for msg in messages] == ["0", "1", "2"]
 
 
+def test_a_limit_on_a_running_subscription_holds_over_a_reconnect(nats_server, name):
+    with (
+        connect(nats_server.url) as other,
+        connect(nats_server.url) as nc,
+        nc.subscribe(name) as messages,
+        nc.subscribe(name) as unlimited,
+    ):
+        with pytest.raises(ConversationClosed):
+            nc.subscribe(name).limit(1)
+        nc.flush()
+        for at in range(2):
+            other.publish(name, b"%d" % at)
+
+        assert [messages.next().payload for _ in range(2)] == [b"0", b"1"]
+
+        other.flush()
+        nc.reconnect()
+        nc.flush()
+        messages.limit(5)
+        with pytest.raises(InvalidConfig):
+            messages.limit(6)
+        nc.flush()
+        for at in range(2, 9):
+            other.publish(name, b"%d" % at)
+
+        assert [msg.payload for msg in messages] == [b"2", b"3", b"4"]
+        assert [unlimited.next().payload for _ in range(9)] == [b"%d" % at for at in range(9)]
+
+
 # ---------------------------------------------------------------------------------------------- being let in
 
 

@@ -61,7 +61,7 @@ class Client:
     def __init__(self, name, *counts):
         self.name = name
         self.server = Server(host="h", port=1, user="u", password="cAnAry")
-        self.stats = Stats(*counts)
+        self.stats = Stats(**dict(zip(("messages_in", "bytes_in", "bytes_out"), counts, strict=False)))
 
 
 class Span(NonRecordingSpan):

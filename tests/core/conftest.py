@@ -102,6 +102,9 @@ class Wire:
     def take(self, conversation):
         return self.connection.take(conversation, self.now)
 
+    def take_all(self, conversation):
+        return self.connection.take_all(conversation, self.now)
+
     def send(self, publish) -> bool:
         return self.connection.send(publish, self.now)
 

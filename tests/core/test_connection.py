@@ -35,6 +35,7 @@ from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
     InvalidSubject,
+    LocalProtocolError,
     NoResponders,
     OutboundFull,
     PayloadTooLarge,
@@ -1203,6 +1204,122 @@ def test_close_during_a_drain_works_at_once_B212(wire):
     w.tell(None, Wish.DRAIN).close().feed(b"PONG\r\nPONG\r\n")
 
     assert ["HangUp", "Closed"] == w.kinds()
+
+
+def test_what_is_counted(wire):
+    w = wire(max_reconnects=None).up()
+    w.out()
+    w.open(Subscription("a", max_messages=2))
+    asked = w.open(request("svc", b"?", timeout=5.0))
+    w.send(Publish("b", b"xyz"))
+    sent = w.out()
+    came = (
+        b"MSG a 2 1\r\n1\r\nMSG a 2 1\r\n2\r\nMSG a 2 1\r\n3\r\nMSG gone 99 1\r\n4\r\n"
+        b"PING\r\n-ERR 'Permissions Violation for Publish to \"b\"'\r\n"
+    )
+    before = w.connection.stats.bytes_in
+    w.feed(came)
+    sent += w.out()
+    stats = w.connection.stats
+
+    assert (4, 2, 1, 1) == (stats.messages_in, stats.messages_out, stats.dropped, stats.unknown_sid)
+    assert (1, 1, 0) == (stats.pings_in, stats.errors, stats.pings_out)
+    assert len(came) == stats.bytes_in - before
+    assert len(sent) <= stats.bytes_out
+    assert (1, 0, 0, 0) == (stats.connects, stats.reconnects, stats.disconnects, stats.attempts_failed)
+
+    w.down().redial().down().redial().up()
+
+    assert (2, 1, 1, 1) == (stats.connects, stats.reconnects, stats.disconnects, stats.attempts_failed)
+
+    w.close().down()
+
+    assert 1 == stats.disconnects
+    assert asked.ended
+
+
+def test_a_limit_on_a_running_subscription_counts_over_links(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.feed(b"MSG a 2 1\r\n1\r\nMSG a 2 1\r\n2\r\n")
+    w.down().redial().up().out()
+    w.feed(b"MSG a 2 1\r\n3\r\n")
+    w.connection.limit(sub, 5, w.now)
+
+    assert ["UNSUB 2 3"] == w.lines()  # the server of this link has sent one, and two are to come
+
+    w.feed(b"MSG a 2 1\r\n4\r\n").down().redial().up()
+
+    assert ["SUB a 2", "UNSUB 2 1"] == w.lines()
+
+    w.feed(b"MSG a 2 1\r\n5\r\n")
+
+    assert [b"1", b"2", b"3", b"4", b"5"] == [msg.payload for msg in w.take_all(sub)]
+    assert sub.ended
+    assert b"" == w.out()
+
+
+def test_a_limit_set_while_the_link_is_down_is_said_on_the_next(wire):
+    w = wire().up()
+    sub = w.open(Subscription("a"))
+    w.feed(b"MSG a 2 1\r\n1\r\n").down()
+    w.connection.limit(sub, 3, w.now)
+    w.redial().up()
+
+    assert ["SUB a 2", "UNSUB 2 2"] == w.lines()
+
+
+def test_what_takes_no_limit_says_so(wire):
+    w = wire().up()
+    with pytest.raises(LocalProtocolError, match="Flush takes no limit"):
+        w.connection.limit(w.open(Flush()), 1, w.now)
+
+
+@pytest.mark.parametrize("wish", list(Wish))
+def test_a_drain_of_one_subscription_waits_no_longer_than_its_limit_B212(wire, wish):
+    w = wire(drain_timeout=2.0).up()
+    sub = w.open(Subscription("a"))
+    other = w.open(Subscription("b"))
+    w.feed(b"MSG a 2 1\r\n1\r\n")
+    w.told()
+    w.tell(sub, wish).at(1.5).tell(sub, wish).at(1.9)
+
+    assert not sub.ended
+
+    w.at(2.0)
+    (notice,) = w.told()
+
+    assert (sub, NoticeKind.DRAIN_TIMEOUT) == (notice.conversation, notice.kind)
+    assert [b"1"] == [msg.payload for msg in w.take_all(sub)]
+    assert sub.ended
+
+    w.out()
+    w.feed(b"PONG\r\nMSG b 3 1\r\nx\r\n").at(60.0)  # the server speaks at last
+
+    assert b"x" == w.take(other).payload
+    assert [] == w.told()
+
+
+def test_a_drain_that_the_server_answers_has_no_limit_left(wire):
+    w = wire(drain_timeout=2.0).up()
+    sub = w.open(Subscription("a"))
+    w.told()
+    w.tell(sub, Wish.DRAIN).feed(b"PONG\r\n").at(60.0)
+
+    assert sub.ended
+    assert [] == w.told()
+
+
+def test_a_drain_whose_subscription_is_closed_or_whose_link_is_lost_has_no_limit_left(wire):
+    w = wire(drain_timeout=2.0).up()
+    first = w.open(Subscription("a"))
+    second = w.open(Subscription("b"))
+    w.tell(first, Wish.DRAIN).tell(second, Wish.DRAIN).close(first).down().redial().up()
+    w.told()
+    w.at(60.0)
+
+    assert [] == w.told()
+    assert second.ended
 
 
 def test_draining_while_down_closes_without_waiting_B209(wire):

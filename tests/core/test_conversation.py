@@ -123,7 +123,7 @@ def test_a_limit_below_what_came_ends_at_once():
     port.received = 2
     port.unsubscribe(1)
 
-    assert Unsub("2", 1) == port.commands[-1]
+    assert Unsub("2") == port.commands[-1]
     assert port.subject == ""
 
 

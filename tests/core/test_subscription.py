@@ -119,6 +119,50 @@ def test_a_limit_ends_by_itself():
     assert ENDED is sub.take_all(0.0)
 
 
+@pytest.mark.parametrize("count", [-1, 0, 4])
+def test_a_limit_can_be_lowered_and_no_more(count):
+    sub = opened(limit=3)
+    with pytest.raises(InvalidConfig, match=f"<= 3, which stands; got {count}"):
+        sub.limited(count, 0.0)
+
+    sub.limited(3, 0.0)
+    sub.limited(2, 0.0)
+
+    assert [Sub("a", "2"), Unsub("2", 3), Unsub("2", 3), Unsub("2", 2)] == sub.port.commands
+
+    with pytest.raises(InvalidConfig, match="got 0"):
+        opened().limited(0, 0.0)
+
+
+def test_what_has_come_is_handed_out_and_what_was_on_its_way_is_not():
+    sub = opened()
+    sub.delivered([frame(b"1"), frame(b"2")], 0.0)
+    sub.limited(3, 0.0)
+    sub.delivered([frame(b"3"), frame(b"4"), frame(b"5")], 0.0)
+
+    assert [b"1", b"2", b"3"] == payloads(sub)
+    assert (True, 0) == (sub.ended, sub.dropped)
+
+    late = opened()
+    late.delivered([frame(b"1"), frame(b"2")], 0.0)
+    late.limited(1, 0.0)
+
+    assert Unsub("2") == late.port.commands[-1]
+    assert [b"1", b"2"] == payloads(late)
+    assert late.ended
+
+
+def test_what_ends_already_is_not_limited():
+    ended, draining = opened(), opened()
+    ended.closed(None, 0.0)
+    draining.told(Wish.DRAIN, 0.0)
+    for sub in (ended, draining):
+        before = list(sub.port.commands)
+        sub.limited(7, 0.0)
+
+        assert before == sub.port.commands
+
+
 def test_draining_hands_out_what_was_routed_before_the_fence_B211():
     sub = opened()
     sub.told(Wish.DRAIN, 0.0)

@@ -16,7 +16,13 @@ from jsproto.core.link import ATTEMPTING, OPEN, LinkState
 from jsproto.core.options import Options
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Subscription
-from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull, PayloadTooLarge
+from jsproto.errors import (
+    ConversationClosed,
+    JsprotoError,
+    LocalProtocolError,
+    OutboundFull,
+    PayloadTooLarge,
+)
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 
@@ -39,6 +45,8 @@ OPTIONS = {
 }
 
 MUX = ".*.*"
+#: What a client says beside messages.
+COMMANDS = ("CONNECT", "SUB", "UNSUB", "PING", "PONG")
 
 
 class Puller(Conversation[bytes]):
@@ -92,7 +100,8 @@ class Peer:
     """One link as the server sees it.
 
     Attributes:
-        subs: subject by sid, of what is subscribed now; ``limits`` are the messages left of those that have a limit.
+        subs: subject by sid, of what is subscribed now; ``limits`` are the messages left of those that have a limit, ``sent``
+            the messages that went to each on this link.
         said: what the client said since this was last emptied: ``(command or subject, detail)``.
         calls: ``(subject, reply)`` of every publish with a reply.
         unanswered: PINGs without a PONG.
@@ -102,6 +111,7 @@ class Peer:
         self.rest = b""
         self.subs = {}
         self.limits = {}
+        self.sent = {}
         self.unanswered = 0
         self.said = []
         self.calls = []
@@ -138,7 +148,10 @@ class Peer:
 
             assert sid in self.subs
 
-            self.limits[sid] = int(words[2])
+            self.limits[sid] = int(words[2]) - self.sent.get(sid, 0)
+
+            assert self.limits[sid] > 0
+
         elif command == "UNSUB":
             assert sid in self.subs
 
@@ -153,6 +166,7 @@ class Peer:
     def message(self, sid, payload, subject=None):
         """The bytes of a message; a limited subscription is over with its last."""
         subject = subject or self.subs[sid]
+        self.sent[sid] = self.sent.get(sid, 0) + 1
         if sid in self.limits:
             self.limits[sid] -= 1
             if not self.limits[sid]:
@@ -188,6 +202,7 @@ class World:
         self.waiting = set()
         self.accepted = []
         self.handed = []
+        self.published = 0
         self.transcript = []
         self.taken = {}
         self.pump()
@@ -231,6 +246,7 @@ class World:
         calls = len(self.peer.calls)
         self.peer.hears(data)
         said, self.peer.said = self.peer.said, []
+        self.published += sum(what not in COMMANDS for what, _ in said)
         self.handed += [payload for subject, payload in said if subject == "user"]
         for _, reply in self.peer.calls[calls:]:
             assert reply not in self.tokens  # no reply subject is used twice
@@ -298,6 +314,7 @@ class World:
             each for each in self.waiting if each.readable or each.ended
         ]  # who waits waits for something
         assert self.choked == connection.choked
+        assert self.published == connection.stats.messages_out
         assert len(live) == connection.conversations
         assert self.handed == [
             each for each in self.accepted if each in set(self.handed)
@@ -496,6 +513,16 @@ class World:
             self.told_to_end.update(self.opened)
             self.connection.tell(None, wish, self.now)
         self.pump()
+
+    def limit(self, which, count):
+        """Limit a conversation that runs. Answers whether that was taken."""
+        try:
+            self.connection.limit(self.opened[which], count, self.now)
+        except LocalProtocolError:
+            return False
+        finally:
+            self.pump()
+        return True
 
     def write(self, size=3):
         """Publish fire and forget, without draining the outputs."""

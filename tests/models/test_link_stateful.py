@@ -30,7 +30,8 @@ class Links(RuleBasedStateMachine):
         self.world = World()
         self.owed = {}
         self.dropped = {}
-        self.left = {}
+        self.came = {}
+        self.limits = {}
         self.ends = {}
 
     # ------------------------------------------------------------------ the road
@@ -95,7 +96,7 @@ class Links(RuleBasedStateMachine):
                 self.world.count += 1
                 payload = b"%d" % self.world.count
                 data += self.world.peer.message(sid, payload)
-                self.left[reader] -= 1
+                self.came[reader] += 1
                 if len(self.owed[reader]) < BUFFER:
                     self.owed[reader].append(payload)
                 else:
@@ -114,7 +115,8 @@ class Links(RuleBasedStateMachine):
         made = self.world.start_one("sub", limit)
         self.owed[made] = []
         self.dropped[made] = 0
-        self.left[made] = limit
+        self.came[made] = 0
+        self.limits[made] = limit
 
     @precondition(lambda self: len(self.world.opened) < 12)
     @rule(kind=st.sampled_from(["request", "flush", "puller"]))
@@ -152,6 +154,19 @@ class Links(RuleBasedStateMachine):
     def user_closes(self, which):
         self.world.close(which)
 
+    @precondition(lambda self: self.owed)
+    @rule(which=WHICH, count=st.integers(0, 9))
+    def user_limits(self, which, count):
+        """Unsubscribe after so many; what came on earlier links counts."""
+        readers = list(self.owed)
+        reader = readers[which % len(readers)]
+        possible = 0 < count <= (self.limits[reader] or count)
+
+        assert possible == self.world.limit(self.world.opened.index(reader), count)
+
+        if possible and not reader.ended and reader not in self.world.told_to_end:
+            self.limits[reader] = count
+
     @rule(which=WHICH, wish=st.sampled_from(list(Wish)))
     def user_tells(self, which, wish):
         self.world.tell(which, wish)
@@ -163,6 +178,7 @@ class Links(RuleBasedStateMachine):
         for reader, owed in self.owed.items():
             assert len(owed) == reader.readable
             assert self.dropped[reader] == reader.dropped
+        assert sum(self.dropped.values()) == self.world.connection.stats.dropped
 
     @invariant()
     def the_server_has_exactly_the_subjects_that_are_wanted(self):
@@ -184,9 +200,20 @@ class Links(RuleBasedStateMachine):
                 for sid, subject in self.world.peer.subs.items()
                 if subject.startswith("s.")
             }
-            left = {number: max(0, self.left[self.world.opened[number]]) for number in limits}
+            left = {
+                number: max(0, self.limits[reader] - self.came[reader])
+                for number, reader in enumerate(self.world.opened)
+                if number in limits
+            }
 
             assert left == limits
+
+    @invariant()
+    def a_limit_is_neither_exceeded_nor_outlived(self):
+        for reader, limit in self.limits.items():
+            if limit:
+                assert self.came[reader] <= limit
+                assert reader.ended or self.came[reader] < limit
 
     @invariant()
     def an_end_is_final(self):
