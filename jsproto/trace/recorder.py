@@ -99,6 +99,11 @@ class Recorder(Connection):
         self._wished(wish.name.lower(), conversation, now)
         super().tell(conversation, wish, now)
 
+    def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
+        """It ends after so many messages; a limit that is refused is no verb."""
+        super().limit(conversation, count, now)
+        self._wished("limit", conversation, now, count=count)
+
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
         """It ends."""
         self._wished("close", conversation, now)
@@ -179,8 +184,10 @@ class Recorder(Connection):
         about = {**_numbered(conversation), "count": len(items), **({"reply": reply} if reply else {})}
         self._happened(TAKEN, about, now)
 
-    def _wished(self, name: str, conversation: Conversation[object] | None, now: float) -> None:
-        detail = {} if conversation is None else _numbered(conversation)
+    def _wished(
+        self, name: str, conversation: Conversation[object] | None, now: float, **more: object
+    ) -> None:
+        detail = more if conversation is None else {**_numbered(conversation), **more}
         self._tape.record(Wished(at=self._when(now), name=name, conn=CONN, detail=detail))
 
     def _happened(self, name: str, detail: Mapping[str, object], now: float) -> None:

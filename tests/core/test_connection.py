@@ -1300,6 +1300,35 @@ def test_a_drain_of_one_subscription_waits_no_longer_than_its_limit_B212(wire, w
     assert [] == w.told()
 
 
+class Ticking(Conversation[bytes]):
+    """Drains behind a fence, and has something else to do at one moment."""
+
+    def opened(self, now):
+        self.ticks = 0
+
+    @property
+    def deadline(self):
+        return 2.0
+
+    def ticked(self, now):
+        self.ticks += 1
+
+    def told(self, wish, now):
+        self.port.fence()
+
+    def fenced(self, token, now):
+        self.end()
+
+
+def test_what_is_over_by_the_limit_of_its_drain_is_not_ticked_for_the_same_moment(wire):
+    w = wire(drain_timeout=2.0).up()
+    ticking = w.open(Ticking())
+    w.tell(ticking, Wish.DRAIN).at(2.0)
+
+    assert (True, 0) == (ticking.ended, ticking.ticks)
+    assert w.connection.next_deadline() > 2.0
+
+
 def test_a_drain_that_the_server_answers_has_no_limit_left(wire):
     w = wire(drain_timeout=2.0).up()
     sub = w.open(Subscription("a"))

@@ -9,7 +9,7 @@ from jsproto.core.options import Options
 from jsproto.core.request import Flush
 from jsproto.core.servers import Server
 from jsproto.core.subscription import Subscription
-from jsproto.errors import ConversationClosed
+from jsproto.errors import ConversationClosed, InvalidConfig
 from jsproto.signals import NEED_DATA
 from jsproto.testing import Pair, SimServer
 from jsproto.testing.simserver import Auth as Asked
@@ -219,6 +219,22 @@ def test_notices_of_a_conversation_name_it_and_a_lame_duck_is_told():
     assert told["notice"] == {"kind": "SLOW_CONSUMER", "of": "Subscription", "number": 1}
     assert told["lame_duck"] == {}
     assert paper.text.count("connected") == 1
+
+
+def test_a_limit_is_a_verb_and_one_that_is_refused_is_none():
+    paper = Paper()
+    machine = recorder(paper)
+    pair = Pair(machine, SimServer())
+    pair.step()
+    reader = machine.open(Subscription("a"), pair.now)
+    machine.limit(reader, 3, pair.now)
+    with pytest.raises(InvalidConfig):
+        machine.limit(reader, 4, pair.now)
+    machine.close(None, pair.now)
+    pair.step()
+
+    (said,) = [each.detail for each in paper.records() if isinstance(each, Wished) and each.name == "limit"]
+    assert (said["of"], said["count"]) == ("Subscription", 3)
 
 
 def test_a_delivery_that_is_taken_is_named_by_its_reply_subject():
