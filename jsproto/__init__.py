@@ -149,6 +149,8 @@ from jsproto.jetstream.errors import (
     BatchAbandoned,
     ConsumerDeleted,
     ConsumerIsPush,
+    DataLost,
+    DirectUnavailable,
     HeartbeatsMissed,
     LeadershipChanged,
     LimitExceeded,
@@ -157,8 +159,10 @@ from jsproto.jetstream.errors import (
     NothingFound,
     PinLost,
     PublishDropped,
+    ReadStalled,
     ServerShutdown,
     SnapshotBroken,
+    StreamRecreated,
     TooManyResults,
     UnknownStatus,
 )
@@ -175,6 +179,12 @@ from jsproto.jetstream.pull import OpenPull, PullNotice
 from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PushOptions
 from jsproto.jetstream.pushing import PushNotice
+from jsproto.jetstream.range_options import RangeOptions, Way
+from jsproto.jetstream.range_plan import RangeFacts, RangePart, RangePlan, plan_of
+from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_rows import Row, Rows
+from jsproto.jetstream.range_states import RangeNotice
+from jsproto.jetstream.range_track import Lost
 from jsproto.jetstream.reports import (
     Report,
     cluster_report,
@@ -274,9 +284,11 @@ __all__ = [
     "ConversationClosed",
     "Counter",
     "CredentialsUnavailable",
+    "DataLost",
     "DeliverPolicy",
     "Difference",
     "DirectBatch",
+    "DirectUnavailable",
     "DiscardPolicy",
     "Disconnected",
     "DuplicateSubscription",
@@ -330,6 +342,7 @@ __all__ = [
     "LinkError",
     "Listed",
     "LocalProtocolError",
+    "Lost",
     "LostStreamData",
     "Message",
     "MessageFate",
@@ -388,6 +401,13 @@ __all__ = [
     "QueueWithFlowControl",
     "QueueWithHeartbeat",
     "RaceLost",
+    "RangeFacts",
+    "RangeNotice",
+    "RangeOptions",
+    "RangePart",
+    "RangePlan",
+    "RangeReader",
+    "ReadStalled",
     "Refused",
     "RemoteProtocolError",
     "RemovedFromServer",
@@ -402,6 +422,8 @@ __all__ = [
     "RetentionPolicy",
     "RetryLater",
     "Rollup",
+    "Row",
+    "Rows",
     "Schedule",
     "SequenceNotFound",
     "SequencePair",
@@ -430,6 +452,7 @@ __all__ = [
     "StreamFull",
     "StreamInfo",
     "StreamNotFound",
+    "StreamRecreated",
     "StreamSealed",
     "StreamSource",
     "StreamSourceInfo",
@@ -448,6 +471,7 @@ __all__ = [
     "Unavailable",
     "UnknownStatus",
     "View",
+    "Way",
     "WebSocketFailed",
     "Which",
     "WholeBatch",
@@ -467,6 +491,7 @@ __all__ = [
     "empty_payload",
     "event_line",
     "events",
+    "plan_of",
     "read_event",
     "replication_dot",
     "replication_report",

@@ -20,6 +20,7 @@ SOURCE = Path(jsproto.__file__)
 STANDARD = {
     "base64": "the server carries header blocks of stored messages in base64",
     "binascii": "what base64 stands on",
+    "bisect": "where a range ends within a run of messages",
     "blake2": "what hashlib stands on",
     "datetime": "durations and timestamps of configurations",
     "hashlib": "names that are made of an inbox and must not give it away",

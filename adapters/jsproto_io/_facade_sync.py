@@ -30,6 +30,9 @@ from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.jetstream.ingest import IngestResult
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.range_options import Way
+from jsproto.jetstream.range_plan import RangePlan
+from jsproto.jetstream.range_rows import Rows
 from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
 from jsproto.jetstream.snapshot import Origin
 from jsproto.jetstream.window import PublishResult
@@ -1904,6 +1907,95 @@ class SyncStream:
             **settings,
         )
         return self._nc.stream(described)
+
+    def read_range(
+        self,
+        lo: int,
+        hi: int,
+        *,
+        subjects: Sequence[str] = (),
+        way: Way = Way.AUTO,
+        created: Timestamp | datetime | None = None,
+        fail_on_loss: bool = True,
+        max_messages: int = 5000,
+        max_bytes: int = 16777216,
+        patience: float = 120.0,
+        name_prefix: str = "",
+        timeout: float | None = None,
+    ) -> SyncFeed[Rows]:
+        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
+
+        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
+
+        Args:
+            lo: the first sequence.
+            hi: the first sequence behind the range; behind the last one of the stream at most.
+            subjects: only messages of subjects that match one of these; none means all.
+            way: by consumer or directly; `Way.AUTO` is by consumer, but directly on a work queue.
+            created: when the stream was created, if it must be that very stream.
+            fail_on_loss: whether messages that were removed before they were read end it, or are only told.
+            max_messages: most messages asked for and at hand.
+            max_bytes: most bytes asked for and at hand, as the server counts them.
+            patience: seconds without progress after which it fails.
+            name_prefix: begins the names of the consumers on the server.
+            timeout: seconds that one question waits for its answer.
+
+        Raises:
+            InvalidConfig: what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there.
+            StreamRecreated: when it is read: it is another stream than ``created`` says.
+            DataLost: when it is read: messages were removed before they were read.
+            DirectUnavailable: when it is read: the stream is to be read directly and does not allow it.
+            ReadStalled: when it is read: nothing came for ``patience`` seconds.
+        """
+        described = self._pure.read_range(
+            lo,
+            hi,
+            subjects=subjects,
+            way=way,
+            created=created,
+            fail_on_loss=fail_on_loss,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            patience=patience,
+            name_prefix=name_prefix,
+            timeout=timeout,
+        )
+        return self._nc.stream(described)
+
+    def plan_range(
+        self,
+        *,
+        lo: int | None = None,
+        hi: int | None = None,
+        partitions: int = 1,
+        max_messages: int = 0,
+        way: Way = Way.AUTO,
+        timeout: float | None = None,
+    ) -> RangePlan:
+        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
+
+        Args:
+            lo: from this sequence on; its first if left out, and never before that.
+            hi: up to this one, exclusive; behind its last if left out, and never behind that.
+            partitions: at least so many parts, as far as there are sequences.
+            max_messages: at most so many sequences in one part; 0 for no bound.
+            way: how to read.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is not there.
+            InvalidConfig: numbers that are none, or a way that the stream does not allow.
+        """
+        described = self._pure.plan_range(
+            lo=lo,
+            hi=hi,
+            partitions=partitions,
+            max_messages=max_messages,
+            way=way,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
 
     def consumer_drift(
         self,

@@ -46,6 +46,7 @@ _WANTS: Final = {
     "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
     "PushSubscription": ("stream", "{colour}Feed[{colour}Message]"),
     "OrderedConsumer": ("stream", "{colour}Feed[{colour}Message]"),
+    "RangeReader": ("stream", "{colour}Feed[Rows]"),
     "Snapshot": ("stream", "{colour}Feed[bytes]"),
     "Restore": ("sink", "{colour}Sink[StreamInfo]"),
     "DirectBatch": ("stream", "{colour}Feed[StoredMessage]"),
@@ -223,6 +224,7 @@ def _places() -> Iterable[tuple[str, str]]:
     for name in context.__all__:
         yield name, context.__name__
     yield "PublishResult", "jsproto.jetstream.window"
+    yield "Rows", "jsproto.jetstream.range_rows"
     yield "IngestResult", "jsproto.jetstream.ingest"
     for colour in (ASYNC, SYNC):
         for name in ("Feed", "Sink", "Verbs"):

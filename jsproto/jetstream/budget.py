@@ -28,17 +28,19 @@ class Budget(Stateful):
     Attributes:
         lead: the credit whose threshold makes a consume ask.
         whole: a message did not fit into a part: only ask for everything.
+        left: so many messages can still come at most, ``None`` if nobody knows; never is more asked for, together.
     """
 
-    __slots__ = ("lead", "messages", "size", "whole")
+    __slots__ = ("lead", "left", "messages", "size", "whole")
 
-    STATE: ClassVar[Codecs] = {"whole": PLAIN}
+    STATE: ClassVar[Codecs] = {"left": PLAIN, "whole": PLAIN}
 
     def __init__(self, messages: Credit | None, size: Credit | None) -> None:
         self.messages = messages
         self.size = size
         self.lead = cast("Credit", size or messages)
         self.whole = False
+        self.left: int | None = None
 
     def request(self) -> tuple[int, int] | None:
         """Batch and ``max_bytes`` (0 for no bound) to ask for now; ``None`` if it is not the time."""
@@ -46,6 +48,8 @@ class Budget(Stateful):
         if not lead.wanting or (self.whole and lead.level):
             return None
         batch = BYTES_BATCH if self.messages is None else self.messages.room
+        if self.left is not None and self.messages is not None:
+            batch = max(0, min(batch, self.left - self.messages.asked))
         return (batch, 0 if self.size is None else self.size.room) if batch else None
 
     def ask(self, batch: int, size: int) -> None:

@@ -86,3 +86,53 @@ class BatchAbandoned(ServerError, TimeoutError):
 
 class MessagesLost(ServerError):
     """Messages of a fast batch that are not stored: they never came to the stream, or behind the end of the batch (ADR-50)."""
+
+
+class DataLost(ServerError):
+    """Messages that a range should have had are gone: the stream's beginning moved beyond them before they were read.
+
+    Attributes:
+        stream: the stream.
+        first: the first sequence that may be lost.
+        until: the first that is not.
+    """
+
+    def __init__(self, message: str, stream: str = "", first: int = 0, until: int = 0) -> None:
+        super().__init__(message)
+        self.stream = stream
+        self.first = first
+        self.until = until
+
+
+class StreamRecreated(ServerError):
+    """The stream is another one of the same name: its sequences mean other messages.
+
+    Attributes:
+        stream: the stream.
+        expected: when the one that was meant was created.
+        seen: when the one that is there was.
+    """
+
+    def __init__(self, message: str, stream: str = "", expected: str = "", seen: str = "") -> None:
+        super().__init__(message)
+        self.stream = stream
+        self.expected = expected
+        self.seen = seen
+
+
+class ReadStalled(ServerError, TimeoutError):
+    """Reading a range made no progress for longer than its patience.
+
+    Attributes:
+        stream: the stream.
+        position: the last sequence that was received.
+    """
+
+    def __init__(self, message: str, stream: str = "", position: int = 0) -> None:
+        super().__init__(message)
+        self.stream = stream
+        self.position = position
+
+
+class DirectUnavailable(ServerError):
+    """A stream does not allow direct gets, or its server is too old to answer them in batches (2.11)."""

@@ -1,4 +1,4 @@
-"""One incarnation of an ordered consumer: a name, an inbox, a start, and the creation that is asked for (INVARIANTS 36).
+"""One incarnation of a reader that goes on behind lost consumers: a name, an inbox, a start, and the creation that is asked for (INVARIANTS 36).
 
 Theory. The name is made of the address of the inbox, which is never given twice in the life of a connection and holds the
 connection's own random id, so that no name is ever used twice (B070) and no entropy is needed here. An answer counts only
@@ -8,21 +8,44 @@ if it is for this very name; one that comes later is for an incarnation that was
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 from jsproto.core.conversation import Port
 from jsproto.core.procedure import Script
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import InvalidResponse, JsprotoError
-from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import ConsumerAction
 from jsproto.jetstream.api.envelope import answer
 from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.procedures import create_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered_config import OrderedOptions
 from jsproto.jetstream.position import Start
 from jsproto.wire.frames import PAYLOAD, Delivery
+
+
+class Shape(Protocol):
+    """What all incarnations of one reader have in common: options of it."""
+
+    @property
+    def shared(self) -> ConsumerConfig:
+        """The configuration, without a name and a start."""
+        ...
+
+    @property
+    def start(self) -> Start:
+        """Where the first begins."""
+        ...
+
+    @property
+    def name_prefix(self) -> str:
+        """What their names begin with."""
+        ...
+
+    @property
+    def create_timeout(self) -> float:
+        """Seconds that a creation waits for its answer."""
+        ...
 
 
 class Incarnation(Stateful):
@@ -60,7 +83,7 @@ class Incarnation(Stateful):
         "since": PLAIN,
     }
 
-    def __init__(self, api: ApiSubjects, stream: str, options: OrderedOptions) -> None:
+    def __init__(self, api: ApiSubjects, stream: str, options: Shape) -> None:
         self._api = api
         self._stream = stream
         self._options = options

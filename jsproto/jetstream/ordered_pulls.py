@@ -24,7 +24,7 @@ from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.pace import Pace
-from jsproto.jetstream.pull import Pull, message_size
+from jsproto.jetstream.pull import Pull, message_sizes
 from jsproto.jetstream.status import End, Place, Row, Verdict, pending_of
 from jsproto.wire.frames import SUBJECT, Delivery
 
@@ -113,11 +113,15 @@ class Pulls(Intake):
         self.ledger.issue(Pull(token, batch, size, now, until))
         self.liveness.watch(now)
 
+    def limit(self, left: int) -> None:
+        """So many messages can still come at most, whatever is asked."""
+        self._budget.left = left
+
     # ------------------------------------------------------------------ what comes and goes
 
     def size(self, frames: Sequence[Delivery]) -> int:
         """The bytes of messages, where bytes are bounded."""
-        return 0 if self.by_messages else sum(map(message_size, frames))
+        return 0 if self.by_messages else message_sizes(frames)
 
     def received(self, frames: Sequence[Delivery]) -> None:
         """Messages came for what was asked."""

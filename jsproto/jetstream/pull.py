@@ -16,6 +16,7 @@ Times are seconds here and integer nanoseconds on the wire, which an int64 must 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from math import isfinite
 from typing import ClassVar, Final, NamedTuple
@@ -277,6 +278,16 @@ def message_size(frame: Delivery) -> int:
     if subject.isascii() and reply.isascii():
         return size + len(subject) + len(reply)
     return size + len((subject + reply).encode("utf-8", "surrogateescape"))
+
+
+def message_sizes(frames: Sequence[Delivery]) -> int:
+    """`message_size` of many together, in a few steps for all of them."""
+    subjects = "".join([frame[1] for frame in frames])
+    replies = "".join([frame[2] for frame in frames])
+    size = sum([len(frame[4]) for frame in frames]) + sum([len(frame[3]) for frame in frames if frame[3]])
+    if subjects.isascii() and replies.isascii():
+        return size + len(subjects) + len(replies)
+    return size + sum(len((frame[1] + frame[2]).encode("utf-8", "surrogateescape")) for frame in frames)
 
 
 def pin_of(frame: Delivery) -> str:

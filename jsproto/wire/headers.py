@@ -15,13 +15,15 @@ What is decided here:
   trailing ones (``Nats-Msg-Id: 1`` and ``Nats-Msg-Id: 1<blank>`` are two ids to it) and no reader would give them back.
 - A line that starts with a blank is not joined to the one before: folding is obsolete and a way to hide a header.
 
-Two functions serve whoever needs one fact of a block and not its headers: :func:`status_of` and :func:`header_value`.
+Three functions serve whoever needs less of a block than its headers: :func:`status_of` and :func:`header_value` one fact,
+:func:`pairs_of` the pairs alone, for readers of many messages.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, cast, final
 
 from attrs import frozen
@@ -40,6 +42,9 @@ _BLANKS: Final = " \t"
 _NAME: Final = re.compile(r"[!-9;-~]+").fullmatch
 #: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by the caller.
 _STATUS: Final = re.compile(rb"NATS/1\.0[ \t]+([0-9]{3})(?![^ \t\r\n])[ \t]*([^\r\n]*)").match
+#: The lines of a block as they are usually written; what is no such line is not found.
+_PAIRS: Final = re.compile(r"([!-9;-~]+): ((?![ \t])[^\r\n]*)\r\n").findall
+_HEAD: Final = "NATS/1.0\r\n"
 #: A block may be damage from end to end: so many lines are listed, the rest is counted.
 _LISTED_DEFECTS: Final = 64
 
@@ -81,6 +86,25 @@ def header_value(block: bytes, name: bytes) -> str | None:
     end = block.find(b"\n", start)
     value = block[start:] if end < 0 else block[start:end]
     return value.strip(b" \t\r").decode("utf-8", "surrogateescape")
+
+
+def pairs_of(block: bytes) -> tuple[tuple[str, str], ...]:
+    """Names and values in order: equals ``Headers.parse(block).items()``, and is several times as fast on a sound block.
+
+    The usual lines are found at once. If they are as long together as the block, there was nothing else in it.
+    """
+    text = block.decode("utf-8", "surrogateescape")
+    found = cast("list[tuple[str, str]]", _PAIRS(text))
+    size = len(_HEAD) + 2 + 4 * len(found) + sum(map(len, chain.from_iterable(found)))
+    if (
+        size != len(text)
+        or not text.startswith(_HEAD)
+        or not text.endswith("\r\n\r\n")
+        or " \r" in text
+        or "\t\r" in text
+    ):
+        return Headers.parse(block).items()
+    return tuple(found)
 
 
 @final

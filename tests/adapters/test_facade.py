@@ -26,6 +26,7 @@ from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.ingest import FastIngest
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.range_reader import RangeReader
 from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
 from jsproto.jetstream.window import PublishWindow
 from jsproto_io import _facade_async, _facade_sync, _generate
@@ -151,6 +152,8 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield Stream, "consumers", (), {}, "run", Procedure
     yield Stream, "ordered", (), {}, "stream", OrderedConsumer
     yield Stream, "read", (), {"filter_subject": "s.a"}, "stream", OrderedConsumer
+    yield Stream, "read_range", (3, 9), {"subjects": ["s.a"]}, "stream", RangeReader
+    yield Stream, "plan_range", (), {"partitions": 3}, "run", Procedure
     yield StoredMessages, "by_seq", (3,), {}, "run", Procedure
     yield StoredMessages, "last", ("s.a",), {"direct": True}, "run", Procedure
     yield StoredMessages, "next", ("s.*",), {"seq": 2}, "run", Procedure

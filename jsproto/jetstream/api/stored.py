@@ -295,16 +295,21 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
         raise InvalidResponse(
             f"expected subject and time of message {shorten(said)} of stream {stream}, seen {shorten(block)}"
         )
-    cut = block.rfind(_OURS)
     return StoredMessage(
         stream=header_value(block, b"Nats-Stream") or stream,
         subject=subject,
         seq=number(said),
         time=time,
-        block=block[: cut + 1] + b"\r\n" if cut >= 0 else block,
+        block=bare_block(block),
         payload=reply.payload,
         num_pending=None if pending is None else number(pending),
     )
+
+
+def bare_block(block: bytes) -> bytes:
+    """The header block of an answer without what the server has added behind the stored headers."""
+    cut = block.rfind(_OURS)
+    return block[: cut + 1] + b"\r\n" if cut >= 0 else block
 
 
 def from_members(members: object, about: Asked) -> StoredMessage:

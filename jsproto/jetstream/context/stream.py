@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Unpack, cast, final
 
 from attrs import evolve, field, frozen
@@ -21,6 +22,7 @@ from jsproto.jetstream.api.publish_checks import check_batching, check_publish, 
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.stream import Placement, StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
+from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
 from jsproto.jetstream.batch_rules import MOST_MESSAGES
 from jsproto.jetstream.context.consumer import Consumer
@@ -29,6 +31,10 @@ from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.range_options import BYTES, MESSAGES, RangeOptions, Way
+from jsproto.jetstream.range_options import PATIENCE as STALLED_AFTER
+from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
+from jsproto.jetstream.range_reader import RangeReader
 from jsproto.jetstream.settings import (
     ConsumerSettings,
     OrderedSettings,
@@ -585,6 +591,95 @@ class Stream:
             config=config,
             **settings,
         )
+
+    def read_range(
+        self,
+        lo: int,
+        hi: int,
+        *,
+        subjects: Sequence[str] = (),
+        way: Way = Way.AUTO,
+        created: Timestamp | datetime | None = None,
+        fail_on_loss: bool = True,
+        max_messages: int = MESSAGES,
+        max_bytes: int = BYTES,
+        patience: float = STALLED_AFTER,
+        name_prefix: str = "",
+        timeout: float | None = None,
+    ) -> RangeReader:
+        """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
+
+        Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
+
+        Args:
+            lo: the first sequence.
+            hi: the first sequence behind the range; behind the last one of the stream at most.
+            subjects: only messages of subjects that match one of these; none means all.
+            way: by consumer or directly; `Way.AUTO` is by consumer, but directly on a work queue.
+            created: when the stream was created, if it must be that very stream.
+            fail_on_loss: whether messages that were removed before they were read end it, or are only told.
+            max_messages: most messages asked for and at hand.
+            max_bytes: most bytes asked for and at hand, as the server counts them.
+            patience: seconds without progress after which it fails.
+            name_prefix: begins the names of the consumers on the server.
+            timeout: seconds that one question waits for its answer.
+
+        Raises:
+            InvalidConfig: what cannot work; nothing was sent.
+            StreamNotFound: when it is read: the stream is not there.
+            StreamRecreated: when it is read: it is another stream than ``created`` says.
+            DataLost: when it is read: messages were removed before they were read.
+            DirectUnavailable: when it is read: the stream is to be read directly and does not allow it.
+            ReadStalled: when it is read: nothing came for ``patience`` seconds.
+        """
+        options = RangeOptions(
+            lo=lo,
+            hi=hi,
+            subjects=subjects,
+            way=way,
+            created=created,
+            fail_on_loss=fail_on_loss,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            patience=patience,
+            create_timeout=seconds_of(timeout, self.js.timeout),
+            name_prefix=name_prefix,
+        )
+        return RangeReader(self.js.api, self.name, options)
+
+    def plan_range(
+        self,
+        *,
+        lo: int | None = None,
+        hi: int | None = None,
+        partitions: int = 1,
+        max_messages: int = 0,
+        way: Way = Way.AUTO,
+        timeout: float | None = None,
+    ) -> Procedure[RangePlan]:
+        """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
+
+        Args:
+            lo: from this sequence on; its first if left out, and never before that.
+            hi: up to this one, exclusive; behind its last if left out, and never behind that.
+            partitions: at least so many parts, as far as there are sequences.
+            max_messages: at most so many sequences in one part; 0 for no bound.
+            way: how to read.
+            timeout: seconds.
+
+        Raises:
+            StreamNotFound: it is not there.
+            InvalidConfig: numbers that are none, or a way that the stream does not allow.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+
+        def steps() -> Steps[RangePlan]:
+            info = yield from procedures.stream_info(self.js.api, self.name, timeout=seconds)
+            return plan_of(
+                RangeFacts.of(info), lo=lo, hi=hi, partitions=partitions, max_messages=max_messages, way=way
+            )
+
+        return Procedure(steps)
 
     def consumer_drift(
         self,
