@@ -251,7 +251,7 @@ class DeliveredRows(Rows):
         replies = list(map(_REPLY, self.frames))
         text = ".".join(replies)
         width = replies[0].count(".") + 1
-        tokens: list[str] = text.split(".")
+        tokens: Sequence[str] = text.split(".")
         count = len(replies)
         sound = (
             (width == 9 or width >= 11)
