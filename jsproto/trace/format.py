@@ -45,12 +45,13 @@ _DIGITS: Final = 6
 
 #: Connections whose names are checked once.
 _MOST_NAMES: Final = 1024
+_WAYS: Final = frozenset({b"< ", b"> "})
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,256}").fullmatch
 _TIME: Final = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,12})?").fullmatch
-_PLAIN: Final = re.compile(rb"(?:[\x20-\x5b\x5d-\x7e]|\\(?:[\\rnt]|x[0-9a-f]{2}))*+").fullmatch
-_HIDDEN: Final = re.compile(rb"\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}")
-#: Two backslashes are one byte, so a hidden stretch is only what no backslash escapes.
-_PARTS: Final = re.compile(rb"((?<!\\)(?:\\\\)*+)(\\\{[^}]*\})")
+_PRINTABLE: Final = bytes(range(0x20, 0x7F))
+_ESCAPED: Final = re.compile(rb"(?:[^\\]++|\\(?:[\\rnt]|x[0-9a-f]{2}))*+").fullmatch
+#: What is shown before a hidden stretch, and the stretch. Escapes are read in pairs, so two backslashes never begin one.
+_PART: Final = re.compile(rb"((?:[^\\]++|\\[^{])*+)\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}").match
 _ESCAPES: Final = {0x0D: "\\r", 0x0A: "\\n", 0x09: "\\t", 0x5C: "\\\\"}
 _TABLE: Final = [
     _ESCAPES.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}") for byte in range(256)
@@ -158,14 +159,14 @@ class LineReader:
             LocalProtocolError: no line of this format.
         """
         kind = line[:2]
-        if kind in {b"< ", b"> "}:
+        if kind in _WAYS:
             conn, blank, text = line[2:].partition(b" ")
             if not blank:
                 raise LocalProtocolError(f"expected a connection and bytes, seen {shorten(line)}")
-            name = self._name(conn)
+            name, data = self._names.get(conn) or self._name(conn), self._bytes(text)
             if kind == b"< ":
-                return Received(at=self.at, conn=name, data=self._bytes(text))
-            return Sent(at=self.at, conn=name, data=self._bytes(text))
+                return Received(at=self.at, conn=name, data=data)
+            return Sent(at=self.at, conn=name, data=data)
         if kind == b"@ ":
             self._clock(line[2:])
             return None
@@ -204,19 +205,25 @@ class LineReader:
         return Happened(at=self.at, name=name, conn=conn, detail=detail)
 
     def _bytes(self, text: bytes) -> bytes:
-        if b"\\{" not in text:
+        part = _PART(text) if b"\\{" in text else None
+        if part is None:
             return _plain(text)
-        parts = _PARTS.split(text)
         data: list[bytes] = []
-        for at in range(0, len(parts) - 1, 3):
-            data += [_plain(parts[at] + parts[at + 1]), self._unhidden(parts[at + 2])]
-        return b"".join([*data, _plain(parts[-1])])
+        at = 0
+        while part is not None:
+            shown, size = part.groups()
+            data += (_plain(shown), self._unhidden(size))
+            at = part.end()
+            part = _PART(text, at)
+        data.append(_plain(text[at:]))
+        return b"".join(data)
 
-    def _unhidden(self, text: bytes) -> bytes:
-        found = _HIDDEN.fullmatch(text)
-        size = int(found[1]) if found is not None else -1
+    def _unhidden(self, digits: bytes) -> bytes:
+        size = int(digits)
         if not 0 < size <= MOST_BYTES:
-            raise LocalProtocolError(f"expected \\{{n}} with n from 1 to {MOST_BYTES}, seen {shorten(text)}")
+            raise LocalProtocolError(
+                f"expected \\{{n}} with n from 1 to {MOST_BYTES}, seen {shorten(digits.decode())}"
+            )
         self._hidden += size
         if self._hidden > self._most:
             raise LocalProtocolError(f"expected at most {self._most} hidden bytes in one file, seen more")
@@ -234,11 +241,16 @@ def about_line(line: bytes) -> tuple[str, str]:
 
 
 def _plain(text: bytes) -> bytes:
-    if _PLAIN(text) is None:
-        raise LocalProtocolError(
-            f"expected printable ASCII with \\\\ \\r \\n \\t \\xNN or \\{{n}}, seen {shorten(text)}"
-        )
-    return text.decode("unicode_escape").encode("latin-1") if b"\\" in text else text
+    """Bytes as they were; nearly all have no escape but that of line ends."""
+    if not text.translate(None, _PRINTABLE):
+        data = text.replace(b"\\r\\n", b"\r\n")
+        if b"\\" not in data:
+            return data
+        if _ESCAPED(text) is not None:
+            return text.decode("unicode_escape").encode("latin-1")
+    raise LocalProtocolError(
+        f"expected printable ASCII with \\\\ \\r \\n \\t \\xNN or \\{{n}}, seen {shorten(text)}"
+    )
 
 
 def _text(word: bytes) -> str:

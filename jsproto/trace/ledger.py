@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
 from attrs import Factory, define
 
-from jsproto.jetstream.ack import AckSubject
 from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
 from jsproto.wire.subjects import subject_matches
 
 #: Entries that one table keeps, the newest.
-MOST: Final = 100_000
+MOST: Final = 32_768
 
 Json: TypeAlias = Mapping[str, object]
 ConsumerKey: TypeAlias = tuple[str, str]
@@ -136,8 +136,7 @@ class SeenRequest:
 class SeenDelivery:
     """One delivery of a consumer, and what was said to it."""
 
-    about: AckSubject
-    sid: str
+    consumer: ConsumerKey
     line: int
     #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
     settled: bytes | None = None
@@ -179,8 +178,9 @@ class Link:
     at: float
     number: int
     info: Info | None = None
-    #: What CONNECT said.
+    #: What CONNECT said, and whether it turned headers on.
     connect: Json | None = None
+    headers: bool | None = None
     up: bool = True
     #: The first PONG came.
     ready: bool = False
@@ -221,6 +221,10 @@ class Link:
 
 
 def bound(table: dict[_K, _V]) -> None:
-    """Forgets the oldest entries of a table that has more than `MOST`."""
-    while len(table) > MOST:
-        del table[next(iter(table))]
+    """Forgets the older half of a table that has more than `MOST` entries.
+
+    All at once: a dict that loses its first entry again and again looks for the next one through all that went before.
+    """
+    if len(table) > MOST:
+        for key in list(islice(table, len(table) - MOST // 2)):
+            del table[key]

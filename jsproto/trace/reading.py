@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final, final
 
 from jsproto.errors import LocalProtocolError, shorten
@@ -36,12 +37,11 @@ class Trace:
         about: what the first lines say, texts only: ``scenario``, ``server_version``, ``description`` ...
     """
 
-    __slots__ = ("_lines", "_number", "_pending", "about", "schema")
+    __slots__ = ("_lines", "_number", "about", "schema")
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._number = 0
-        self._lines = iter(lines)
-        self._pending: bytes | None = None
+        self._lines: Iterator[bytes] = iter(lines)
         first = self._line()
         if first is None:
             raise TraceError("expected a trace, seen an empty file", 1)
@@ -66,9 +66,10 @@ class Trace:
             TraceError: a line that cannot be read, or one that breaks off in the middle.
         """
         read = raw_record if self.schema == SCHEMA else own.LineReader().read
-        while (line := self._line()) is not None:
+        for line in self._lines:
+            self._number += 1
             try:
-                record = read(line)
+                record = read(self._text(line))
             except (LocalProtocolError, ValueError, RecursionError, zlib.error) as error:
                 raise TraceError(str(error), self._number) from None
             if record is not None:
@@ -76,24 +77,30 @@ class Trace:
 
     def _line(self) -> bytes | None:
         """The next line without its end."""
-        if self._pending is not None:
-            kept, self._pending = self._pending, None
-            return kept
         line = next(self._lines, None)
         if line is None:
             return None
         self._number += 1
+        try:
+            return self._text(line)
+        except LocalProtocolError as error:
+            raise TraceError(str(error), self._number) from None
+
+    @staticmethod
+    def _text(line: bytes) -> bytes:
+        """A line without its end."""
         if len(line) > MOST_LINE:
-            raise TraceError(f"expected a line of at most {MOST_LINE} bytes, seen a longer one", self._number)
-        if not line.endswith(b"\n"):
-            raise TraceError("expected the end of the line, the file breaks off in it", self._number)
-        return line[:-1].removesuffix(b"\r")
+            raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, seen a longer one")
+        if line[-1:] != b"\n":
+            raise LocalProtocolError("expected the end of the line, the file breaks off in it")
+        return line.rstrip(b"\r\n")
 
     def _own_about(self) -> dict[str, str]:
         about: dict[str, str] = {}
         while (line := self._line()) is not None:
             if line[:2] != b": ":
-                self._pending = line
+                self._number -= 1
+                self._lines = chain((line + b"\n",), self._lines)
                 break
             try:
                 name, text = own.about_line(line)

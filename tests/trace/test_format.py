@@ -79,7 +79,7 @@ def test_what_was_hidden_is_read_as_so_many_dots():
         (rb"> a \N{DIGIT ONE}", "printable ASCII"),
         (rb"> a \x4", "printable ASCII"),
         (rb"> a \{0}", "n from 1"),
-        (rb"> a \{x}", "n from 1"),
+        (rb"> a \{x}", "printable ASCII"),
         (rb"> a \{999999999}", "n from 1"),
         (b"@ -1", "seconds since the start"),
         (b"@ nan", "seconds since the start"),
