@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from jsproto.jetstream.status import Row
-from jsproto.testing.simserver.line import ClientCommand, PubLine
+from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 from jsproto.trace.ledger import (
     Interest,
     Json,
@@ -22,11 +22,46 @@ from jsproto.trace.ledger import (
 )
 
 
-class Said(NamedTuple):
-    """The client said something, whatever it was."""
+class SaidConnect(NamedTuple):
+    """The client introduced itself."""
 
     link: Link
-    command: ClientCommand
+    command: ConnectLine
+
+
+class SaidPub(NamedTuple):
+    """The client published something, to whomever: a stream, the API, a delivery."""
+
+    link: Link
+    command: PubLine
+
+
+class SaidSub(NamedTuple):
+    """The client asked for a subscription; `Subscribed` tells what became of it."""
+
+    link: Link
+    command: SubLine
+
+
+class SaidUnsub(NamedTuple):
+    """The client ended a subscription, or bounded it."""
+
+    link: Link
+    command: UnsubLine
+
+
+class SaidWord(NamedTuple):
+    """The client said PING, PONG, or something without effect."""
+
+    link: Link
+    command: Word
+
+
+class SaidBroken(NamedTuple):
+    """The client said something that breaks the grammar."""
+
+    link: Link
+    command: Broken
 
 
 class Pulled(NamedTuple):
@@ -189,7 +224,12 @@ class SnapshotStalled(NamedTuple):
 
 
 Fact: TypeAlias = (
-    Said
+    SaidConnect
+    | SaidPub
+    | SaidSub
+    | SaidUnsub
+    | SaidWord
+    | SaidBroken
     | Pulled
     | PullOver
     | Asked

@@ -7,7 +7,7 @@ finds again and again is told as often as it happens, up to a bound for each rul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from attrs import frozen
@@ -50,7 +50,8 @@ class Finding:
 def _by_fact() -> Mapping[type, tuple[Rule[Any], ...]]:
     found: dict[type, tuple[Rule[Any], ...]] = {}
     for rule in RULES:
-        found[rule.fact] = (*found.get(rule.fact, ()), rule)
+        for fact in rule.fact if isinstance(rule.fact, tuple) else (rule.fact,):
+            found[fact] = (*found.get(fact, ()), rule)
     return found
 
 
@@ -86,8 +87,7 @@ class Lint:
 
     def _judge(self, fact: Fact) -> None:
         for rule in _BY_FACT.get(type(fact), ()):
-            judge: Callable[[object], str | None] = rule.judge
-            words = judge(fact)
+            words: str | None = rule.judge(fact)
             if words is not None:
                 self._tell(rule, fact, words)
 

@@ -13,7 +13,7 @@ Which facts come out does not depend on how the bytes were cut. Tables are bound
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from jsproto.testing.simserver.line import (
     ClientCommand,
@@ -30,7 +30,12 @@ from jsproto.trace.facts import (
     Fact,
     NotHeard,
     PingUnanswered,
-    Said,
+    SaidBroken,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidUnsub,
+    SaidWord,
     SnapshotStalled,
     Subscribed,
 )
@@ -57,6 +62,14 @@ _NEXT: Final = "CONSUMER.MSG.NEXT"
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 
 
+class _Conn(NamedTuple):
+    """What is read of one connection, and by whom."""
+
+    link: Link
+    server: Parser
+    client: CommandReader
+
+
 @final
 class Observer:
     """Reads records in order and tells facts.
@@ -79,7 +92,6 @@ class Observer:
         "_opened_links",
         "_publishes",
         "_pulls",
-        "_readers",
         "_requests",
         "commands",
         "consumers",
@@ -99,25 +111,23 @@ class Observer:
         self._deliveries = Deliveries(books, self._pulls)
         self._requests = Requests(books)
         self._publishes = Publishes(books)
-        self._conns: dict[str, Link] = {}
-        self._readers: dict[str, tuple[Parser, CommandReader]] = {}
+        self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
 
     def feed(self, line: int, record: Record) -> None:
         """One record, which stands in this line; its facts are told on the way. Never raises."""
         self._books.move(line, record.at)
         if isinstance(record, Received):
-            link = self._link(record.conn)
-            parser = self._readers[record.conn][0]
+            link, parser, _ = self._conns.get(record.conn) or self._opened(record.conn)
             was = parser.failure
             for frame in parser.feed(record.data):
                 self.frames += 1
                 self._heard(link, frame)
-            if parser.failure is not None and was is None:
+            if parser.failure is not was:
                 self.unreadable.append((record.conn, "<", line))
         elif isinstance(record, Sent):
-            link = self._link(record.conn)
-            for command in self._readers[record.conn][1].feed(record.data):
+            link, _, reader = self._conns.get(record.conn) or self._opened(record.conn)
+            for command in reader.feed(record.data):
                 self.commands += 1
                 self._said(link, command)
         elif isinstance(record, Happened):
@@ -128,23 +138,19 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ links
 
-    def _link(self, conn: str) -> Link:
-        link = self._conns.get(conn)
-        return self._opened(conn) if link is None else link
-
-    def _opened(self, conn: str) -> Link:
-        before = self._conns.get(conn)
-        if before is not None and before.up:
-            self._down(conn)
+    def _opened(self, conn: str) -> _Conn:
+        self._down(conn)
+        known = self._conns.get(conn)
+        before = None if known is None else known.link
         link = Link(conn=conn, at=self._books.now, number=self._opened_links, before=before)
         self._opened_links += 1
         if before is not None:
             before.before = None  # one link back is all that is asked for
-        self._conns[conn] = link
         self.links.append(link)
         if len(self.links) > MOST_LINKS:
             del self.links[0]
-        self._readers[conn] = (
+        opened = self._conns[conn] = _Conn(
+            link,
             Parser(
                 any_sid=True,
                 max_control_line=_LIMITS,
@@ -155,13 +161,13 @@ class Observer:
             CommandReader(max_payload=_LIMITS, max_control_line=_LIMITS),
         )
         bound(self._conns)
-        bound(self._readers)
-        return link
+        return opened
 
     def _down(self, conn: str) -> None:
-        link = self._conns.get(conn)
-        if link is None or not link.up:
+        known = self._conns.get(conn)
+        if known is None or not known.link.up:
             return
+        link = known.link
         link.up = False
         for interest in link.interests.values():
             interest.active = False
@@ -246,22 +252,34 @@ class Observer:
     # ------------------------------------------------------------------------------------------ the client
 
     def _said(self, link: Link, command: ClientCommand) -> None:
-        self._books.tell(Said(link, command))
-        if isinstance(command, PubLine):
-            self._publish(link, command)
-        elif command is Word.PONG:
-            if link.pings:
-                link.pings.popleft()
-        elif isinstance(command, SubLine):
-            self._subscribe(link, command)
-        elif isinstance(command, UnsubLine):
-            interest = link.interests.get(command.sid)
-            if interest is not None:
-                interest.limit = command.limit
-                if interest.got >= command.limit:
-                    self._forget(link, interest)
-        elif isinstance(command, ConnectLine):
-            link.connect = json_object(command.body) or {}
+        tell = self._books.tell
+        match command:
+            case PubLine():
+                tell(SaidPub(link, command))
+                self._publish(link, command)
+            case Word():
+                tell(SaidWord(link, command))
+                if command is Word.PONG and link.pings:
+                    link.pings.popleft()
+            case SubLine():
+                tell(SaidSub(link, command))
+                self._subscribe(link, command)
+            case UnsubLine():
+                tell(SaidUnsub(link, command))
+                self._unsubscribe(link, command)
+            case ConnectLine():
+                tell(SaidConnect(link, command))
+                link.connect = json_object(command.body) or {}
+                link.headers = link.connect.get("headers") is True
+            case _:
+                tell(SaidBroken(link, command))
+
+    def _unsubscribe(self, link: Link, command: UnsubLine) -> None:
+        interest = link.interests.get(command.sid)
+        if interest is not None:
+            interest.limit = command.limit
+            if interest.got >= command.limit:
+                self._forget(link, interest)
 
     @staticmethod
     def _forget(link: Link, interest: Interest) -> None:

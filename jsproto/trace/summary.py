@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, final
 
-from jsproto.testing.simserver.line import ConnectLine, PubLine, SubLine, UnsubLine, Word
-from jsproto.trace.facts import Acked, Asked, Fact, FlowAnswered, Published, Pulled, PullOver, Said
+from jsproto.trace.facts import (
+    Acked,
+    Asked,
+    Fact,
+    FlowAnswered,
+    Published,
+    Pulled,
+    PullOver,
+    SaidBroken,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidUnsub,
+    SaidWord,
+)
 from jsproto.trace.ledger import SeenPull
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Record
@@ -44,8 +57,18 @@ class Summary:
 
     def _told(self, fact: Fact) -> None:
         match fact:
-            case Said():
-                self.commands[_operation(fact)] += 1
+            case SaidPub():
+                self.commands["PUB" if fact.command.block is None else "HPUB"] += 1
+            case SaidWord():
+                self.commands[fact.command.value] += 1
+            case SaidSub():
+                self.commands["SUB"] += 1
+            case SaidUnsub():
+                self.commands["UNSUB"] += 1
+            case SaidConnect():
+                self.commands["CONNECT"] += 1
+            case SaidBroken():
+                self.commands["unreadable"] += 1
             case Pulled():
                 self.asked["pull"] += 1
                 if len(self.pulls) < MOST_PULLS:
@@ -95,19 +118,3 @@ class Summary:
                 for pull in self.pulls
             ],
         }
-
-
-def _operation(fact: Said) -> str:
-    match fact.command:
-        case ConnectLine():
-            return "CONNECT"
-        case PubLine():
-            return "PUB" if fact.command.block is None else "HPUB"
-        case SubLine():
-            return "SUB"
-        case UnsubLine():
-            return "UNSUB"
-        case Word():
-            return fact.command.value
-        case _:
-            return "unreadable"

@@ -22,7 +22,10 @@ from jsproto.trace.facts import (
     Pulled,
     PullOver,
     Refused,
-    Said,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidWord,
     Silence,
     Subscribed,
 )
@@ -531,4 +534,11 @@ def test_a_pull_of_a_lost_link_survives_on_its_server_and_its_cluster(play, info
 def test_everything_that_is_said_is_told_first(play):
     play(*HELLO, SUB, pull())
 
-    assert [type(fact) for fact in play.facts] == [Said, Said, Said, Subscribed, Said, Pulled]
+    assert [type(fact) for fact in play.facts] == [
+        SaidConnect,
+        SaidWord,
+        SaidSub,
+        Subscribed,
+        SaidPub,
+        Pulled,
+    ]

@@ -25,6 +25,8 @@ MAX_CONTROL_LINE_EXCEEDED: Final = "maximum control line exceeded"
 MAX_PAYLOAD_VIOLATION: Final = "Maximum Payload Violation"
 
 _PAYLOAD_OPS: Final = frozenset({b"PUB", b"HPUB"})
+#: A subject, or a subject and a reply.
+_NAMES: Final = (1, 2)
 _OPS: Final = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"PING", b"PONG", b"CONNECT", b"+OK", b"-ERR")
 
 
@@ -122,20 +124,15 @@ class CommandReader:
             partial = self._partial
             if partial is not None:
                 subject, reply, header, total = partial
-                if end - at < total + 2:
-                    self._check_tail(buffer, at + total)
+                stop = at + total
+                if buffer[stop : stop + 2] != b"\r\n":
+                    self._check_tail(buffer, stop)
                     self._awaited = total + 2
                     return at
-                body = buffer[at : at + total]
-                self._check_tail(buffer, at + total)
-                commands.append(
-                    PubLine(subject, reply, body[:header], body[header:])
-                    if header > 0
-                    else PubLine(subject, reply, None, body)
-                    if header < 0
-                    else PubLine(subject, reply, b"", body)
-                )
-                at += total + 2
+                middle = at + max(0, header)
+                block = None if header < 0 else buffer[at:middle]
+                commands.append(PubLine(subject, reply, block, buffer[middle:stop]))
+                at = stop + 2
                 self._partial = None
                 continue
             if at == end:
@@ -151,9 +148,8 @@ class CommandReader:
                 commands.append(command)
 
     def _line(self, line: bytes) -> ClientCommand | None:
-        parts = line.replace(b"\t", b" ").split(b" ", 1)
-        op = parts[0].upper()
-        arguments = parts[1] if len(parts) > 1 else b""
+        op, _, arguments = line.replace(b"\t", b" ").partition(b" ")
+        op = op.upper()
         if len(arguments) > self._max_line:
             raise _BrokenError(MAX_CONTROL_LINE_EXCEEDED)
         if op in _PAYLOAD_OPS:
@@ -174,8 +170,8 @@ class CommandReader:
         raise _BrokenError(UNKNOWN_OPERATION)
 
     def _publish(self, words: list[bytes], *, headers: bool) -> tuple[str, str, int, int]:
-        numbers = 2 if headers else 1
-        if len(words) not in {1 + numbers, 2 + numbers}:
+        names = len(words) - (2 if headers else 1)
+        if names not in _NAMES:
             raise _BrokenError("")
         total = _number(words[-1])
         header = _number(words[-2]) if headers else -1
@@ -183,7 +179,7 @@ class CommandReader:
             raise _BrokenError("")
         if total > self._max_payload:
             raise _BrokenError(MAX_PAYLOAD_VIOLATION)
-        reply = _text(words[1]) if len(words) == 2 + numbers else ""
+        reply = _text(words[1]) if names == 2 else ""
         return _text(words[0]), reply, header, total
 
     def _check_tail(self, buffer: bytes, at: int) -> None:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.errors import InvalidSubject
-from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
-from jsproto.trace.facts import Blamed, NotHeard, PingUnanswered, Said, Subscribed
+from jsproto.testing.simserver.line import Word
+from jsproto.trace.facts import (
+    Blamed,
+    NotHeard,
+    PingUnanswered,
+    SaidBroken,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidUnsub,
+    SaidWord,
+    Subscribed,
+)
 from jsproto.trace.format import maybe_hidden
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 from jsproto.wire.subjects import publish_subject, subscription_subject
@@ -21,34 +32,20 @@ _FAULTS: Final = (
 )
 
 
-def _before_info(fact: Said) -> str | None:
-    return (
-        "CONNECT went out before the server's INFO"
-        if isinstance(fact.command, ConnectLine) and fact.link.info is None
-        else None
-    )
+def _before_info(fact: SaidConnect) -> str | None:
+    return "CONNECT went out before the server's INFO" if fact.link.info is None else None
 
 
-def _before_connect(fact: Said) -> str | None:
-    speaks = isinstance(fact.command, PubLine | SubLine | UnsubLine)
-    return (
-        "a command went out before CONNECT"
-        if speaks and fact.link.connect is None and fact.link.info is not None
-        else None
-    )
+def _before_connect(fact: SaidPub | SaidSub | SaidUnsub) -> str | None:
+    early = fact.link.connect is None and fact.link.info is not None
+    return "a command went out before CONNECT" if early else None
 
 
-def _twice(fact: Said) -> str | None:
-    return (
-        "a second CONNECT on one link"
-        if isinstance(fact.command, ConnectLine) and fact.link.connect is not None
-        else None
-    )
+def _twice(fact: SaidConnect) -> str | None:
+    return "a second CONNECT on one link" if fact.link.connect is not None else None
 
 
-def _broken(fact: Said) -> str | None:
-    if not isinstance(fact.command, Broken):
-        return None
+def _broken(fact: SaidBroken) -> str | None:
     return f"the server cannot read it and hangs up: {fact.command.text or 'wrong words or sizes'}"
 
 
@@ -56,63 +53,43 @@ def _blamed(fact: Blamed) -> str | None:
     return f"the server says {fact.text}, and hangs up" if fact.text.casefold().startswith(_FAULTS) else None
 
 
-def _no_headers(fact: Said) -> str | None:
-    command = fact.command
-    if (
-        not isinstance(command, PubLine)
-        or not command.subject.startswith("$JS.")
-        or fact.link.connect is None
-    ):
+def _no_headers(fact: SaidPub) -> str | None:
+    if fact.link.headers is not False or not fact.command.subject.startswith("$JS."):
         return None
-    return (
-        "JetStream is used on a link without headers, so no status can be told"
-        if fact.link.option("headers") is not True
-        else None
-    )
+    return "JetStream is used on a link without headers, so no status can be told"
 
 
-def _hpub(fact: Said) -> str | None:
-    command = fact.command
-    if not isinstance(command, PubLine) or command.block is None or fact.link.connect is None:
+def _hpub(fact: SaidPub) -> str | None:
+    if fact.link.headers is not False or fact.command.block is None:
         return None
-    return (
-        "HPUB on a link whose CONNECT has no headers: the server hangs up"
-        if fact.link.option("headers") is not True
-        else None
-    )
+    return "HPUB on a link whose CONNECT has no headers: the server hangs up"
 
 
-def _too_large(fact: Said) -> str | None:
+def _too_large(fact: SaidPub) -> str | None:
     command, info = fact.command, fact.link.info
-    if not isinstance(command, PubLine) or info is None:
+    if info is None:
         return None
     size = len(command.payload) + len(command.block or b"")
     return f"{size} bytes, and the server takes {info.max_payload}" if size > info.max_payload else None
 
 
-def _subject(fact: Said) -> str | None:
-    command = fact.command
-    if isinstance(command, PubLine | SubLine) and maybe_hidden(command.subject):
-        return None
+def _subject(fact: SaidPub | SaidSub) -> str | None:
+    subject = fact.command.subject
     try:
-        if isinstance(command, PubLine) and command.subject.startswith("$JS."):
-            return (
-                None  # a filter with wildcards stands at the end of CREATE subjects, and the server takes it
-            )
-        if isinstance(command, PubLine):
-            publish_subject(command.subject)
-        elif isinstance(command, SubLine):
-            subscription_subject(command.subject)
+        if isinstance(fact, SaidSub):
+            subscription_subject(subject)
+        elif not subject.startswith("$JS."):  # CREATE may end with a filter, wildcards and all
+            publish_subject(subject)
     except InvalidSubject as error:
-        return str(error)
+        return None if maybe_hidden(subject) else str(error)
     return None
 
 
-def _reserved_reply(fact: Said) -> str | None:
-    command = fact.command
-    if isinstance(command, PubLine) and command.reply.startswith(("$JS.ACK.", "_R_.", "_GR_.")):
-        return f"the reply subject {command.reply} is the server's own, the message is dropped"
-    return None
+def _reserved_reply(fact: SaidPub) -> str | None:
+    reply = fact.command.reply
+    if not reply.startswith(("$JS.ACK.", "_R_.", "_GR_.")):
+        return None
+    return f"the reply subject {reply} is the server's own, the message is dropped"
 
 
 def _duplicate_sid(fact: Subscribed) -> str | None:
@@ -121,16 +98,14 @@ def _duplicate_sid(fact: Subscribed) -> str | None:
     return f"sid {fact.taken.sid} is in use since line {fact.taken.line}: the server ignores the second SUB"
 
 
-def _stale_unsub(fact: Said) -> str | None:
-    command = fact.command
-    if isinstance(command, UnsubLine) and command.sid not in fact.link.sids:
-        return f"UNSUB of sid {command.sid}, which was never given out on this link"
-    return None
+def _stale_unsub(fact: SaidUnsub) -> str | None:
+    sid = fact.command.sid
+    return None if sid in fact.link.sids else f"UNSUB of sid {sid}, which was never given out on this link"
 
 
-def _limit(fact: Said) -> str | None:
+def _limit(fact: SaidUnsub) -> str | None:
     command, before = fact.command, fact.link.before
-    if not isinstance(command, UnsubLine) or before is None:
+    if before is None:
         return None
     old, new = before.interests.get(command.sid), fact.link.interests.get(command.sid)
     if (
@@ -152,43 +127,43 @@ def _ping(fact: PingUnanswered) -> str | None:
     return f"the server's PING in line {fact.line} has no PONG after {fact.after:.1f} s"
 
 
-def _unasked_pong(fact: Said) -> str | None:
+def _unasked_pong(fact: SaidWord) -> str | None:
     return "a PONG for which there was no PING" if fact.command is Word.PONG and not fact.link.pings else None
 
 
 # fmt: off
 RULES: Final = (
-    Rule(name="connect-before-info", fact=Said, severity=ERROR, judge=_before_info,
+    Rule(name="connect-before-info", fact=SaidConnect, severity=ERROR, judge=_before_info,
         clause="core protocol: INFO comes first", right="Wait for INFO: it says whether TLS and which nonce are asked for."),
-    Rule(name="command-before-connect", fact=Said, severity=ERROR, judge=_before_connect,
+    Rule[SaidPub | SaidSub | SaidUnsub](name="command-before-connect", fact=(SaidPub, SaidSub, SaidUnsub), severity=ERROR, judge=_before_connect,
         clause="core protocol: CONNECT is the first word", right="Send CONNECT before anything else; with authentication the server hangs up otherwise."),
-    Rule(name="connect-twice", fact=Said, severity=ERROR, judge=_twice,
+    Rule(name="connect-twice", fact=SaidConnect, severity=ERROR, judge=_twice,
         clause="server 2.9 to 2.15: subscriptions made before a second CONNECT are dead", right="Send CONNECT once for each link."),
-    Rule(name="command-broken", fact=Said, severity=ERROR, judge=_broken,
+    Rule(name="command-broken", fact=SaidBroken, severity=ERROR, judge=_broken,
         clause="core protocol: grammar", right="Announce the very sizes that follow, and end each payload with CR LF."),
     Rule(name="command-refused", fact=Blamed, severity=ERROR, judge=_blamed,
         clause="core protocol: -ERR", right="Keep to the grammar and to the limits of INFO; nothing behind such a line was read."),
-    Rule(name="headers-off", fact=Said, severity=ERROR, judge=_no_headers,
+    Rule(name="headers-off", fact=SaidPub, severity=ERROR, judge=_no_headers,
         clause="ADR-4; server: statuses reach a link without headers as empty messages", right="CONNECT with headers: true."),
-    Rule(name="hpub-without-headers", fact=Said, severity=ERROR, judge=_hpub,
+    Rule(name="hpub-without-headers", fact=SaidPub, severity=ERROR, judge=_hpub,
         clause="ADR-4", right="CONNECT with headers: true before HPUB."),
-    Rule(name="payload-too-large", fact=Said, severity=ERROR, judge=_too_large,
+    Rule(name="payload-too-large", fact=SaidPub, severity=ERROR, judge=_too_large,
         clause="core protocol: max_payload of the newest INFO, header block included (B185)", right="Refuse it before it is sent."),
-    Rule(name="subject-invalid", fact=Said, severity=ERROR, judge=_subject,
+    Rule[SaidPub | SaidSub](name="subject-invalid", fact=(SaidPub, SaidSub), severity=ERROR, judge=_subject,
         clause="ADR-6", right="Refuse it: the server drops such a message without a word, or takes a wildcard literally."),
-    Rule(name="reply-reserved", fact=Said, severity=ERROR, judge=_reserved_reply,
+    Rule(name="reply-reserved", fact=SaidPub, severity=ERROR, judge=_reserved_reply,
         clause="server: 'Permissions Violation for Publish with Reply'", right="Take replies below an inbox of your own."),
     Rule(name="sid-duplicate", fact=Subscribed, severity=ERROR, judge=_duplicate_sid,
         clause="core protocol: a SUB with a sid in use is ignored", right="Never give out a sid twice on a link (B151)."),
-    Rule(name="unsub-stale", fact=Said, severity=WARNING, judge=_stale_unsub,
+    Rule(name="unsub-stale", fact=SaidUnsub, severity=WARNING, judge=_stale_unsub,
         clause="B151", right="While the link is down an UNSUB changes only the client's own table."),
-    Rule(name="limit-not-reduced", fact=Said, severity=ERROR, judge=_limit,
+    Rule(name="limit-not-reduced", fact=SaidUnsub, severity=ERROR, judge=_limit,
         clause="B148", right="After a reconnect ask for what is left of the maximum."),
     Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard,
         clause="core protocol: interest dies with its link", right="Send SUB for every subscription once the new link stands."),
     Rule(name="ping-unanswered", fact=PingUnanswered, severity=ERROR, judge=_ping,
         clause="core protocol: two unanswered PINGs are a stale connection", right="Answer every PING at once, however slow the application is (B035)."),
-    Rule(name="pong-unasked", fact=Said, severity=WARNING, judge=_unasked_pong,
+    Rule(name="pong-unasked", fact=SaidWord, severity=WARNING, judge=_unasked_pong,
         clause="core protocol: PONG answers PING", right="Send one PONG for each PING."),
 )
 # fmt: on

@@ -31,14 +31,14 @@ class Rule(Generic[F]):
 
     Attributes:
         name: what findings are called: area and fault, in small letters.
-        fact: the class of facts that it looks at.
+        fact: the class of facts that it looks at, or several.
         clause: where it is said: an ADR, or how the server was seen to behave.
         right: what a client does instead, in one sentence.
         judge: the words for a fact that breaks it.
     """
 
     name: str
-    fact: type[F]
+    fact: type[F] | tuple[type[F], ...]
     severity: Severity
     clause: str
     right: str

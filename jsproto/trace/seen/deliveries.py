@@ -6,9 +6,8 @@ delivery was meant: stream, consumer and both sequences.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
-from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.facts import Acked, FlowAnswered, FlowMissed, GapKept
 from jsproto.trace.ledger import Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
@@ -18,6 +17,9 @@ from jsproto.wire.frames import Delivery
 
 #: Seconds that an ordered consumer has for noticing a gap.
 GAP_PATIENCE: Final = 5.0
+
+#: Stream, consumer, and the sequences in both, as they are written.
+Spot: TypeAlias = tuple[str, str, str, str]
 
 _SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
 
@@ -32,23 +34,20 @@ class Deliveries:
         self._books = books
         self._pulls = pulls
         self._deliveries: dict[str, SeenDelivery] = {}
-        self._spots: dict[tuple[str, str, int, int], SeenDelivery] = {}
+        self._spots: dict[Spot, SeenDelivery] = {}
 
     def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
         """A message with an ack subject came."""
-        about = _parsed(frame[2])
-        if about is None:
+        spot = _spot(frame[2])
+        if spot is None:
             return
-        delivery = SeenDelivery(about, frame[0], self._books.line, link=link)
-        self._deliveries[frame[2]] = delivery
-        spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
-        self._spots[spot] = delivery
+        key = spot[:2]
+        self._deliveries[frame[2]] = self._spots[spot] = SeenDelivery(key, self._books.line, link=link)
         bound(self._deliveries)
         bound(self._spots)
-        key = (about.stream, about.consumer)
         consumer = self._books.consumers.get(key)
         if consumer is not None and consumer.ordered:
-            self._order(link, interest, consumer, about.consumer_sequence)
+            self._order(link, interest, consumer, int(spot[3]))
         if interest is not None:
             self._pulls.delivered(interest, key, frame)
 
@@ -68,21 +67,22 @@ class Deliveries:
     def ack(self, link: Link, command: PubLine) -> None:
         """The client says something to a delivery."""
         delivery = self._deliveries.get(command.subject)
-        alike = consumer = None
-        about = _parsed(command.subject) if delivery is None else delivery.about
-        if about is not None:
-            consumer = self._books.consumers.get((about.stream, about.consumer))
-            if delivery is None:
-                spot = (about.stream, about.consumer, about.stream_sequence, about.consumer_sequence)
-                alike = self._spots.get(spot)
+        alike = None
+        if delivery is not None:
+            key = delivery.consumer
+        else:
+            spot = _spot(command.subject)
+            alike = None if spot is None else self._spots.get(spot)
+            key = ("", "") if spot is None else spot[:2]
+        consumer = self._books.consumers.get(key)
         self._books.tell(Acked(link, command, delivery, alike, consumer))
         body = command.payload
         if delivery is not None and (not body or body.startswith(_SETTLING)):
             delivery.settled = body
             delivery.asked = bool(command.reply)
             delivery.link = link
-        if body.startswith(b"+NXT") and command.reply and about is not None:
-            self._pulls.pull(link, (about.stream, about.consumer), command.reply, body[4:].strip())
+        if body.startswith(b"+NXT") and command.reply and all(key):
+            self._pulls.pull(link, key, command.reply, body[4:].strip())
 
     # ------------------------------------------------------------------------------------------ flow control
 
@@ -109,8 +109,11 @@ class Deliveries:
         self._books.tell(FlowMissed(link, mark))
 
 
-def _parsed(subject: str) -> AckSubject | None:
-    try:
-        return AckSubject.parse(subject)
-    except InvalidAckSubject:
+def _spot(subject: str) -> Spot | None:
+    """What tells a delivery from others, out of an ack subject of either form (`jsproto.jetstream.ack.AckSubject`)."""
+    tokens = subject.split(".")
+    count = len(tokens)
+    at = 2 if count == 9 else 4
+    if count < 9 or count == 10 or not tokens[at + 4].isdecimal():
         return None
+    return tokens[at], tokens[at + 1], tokens[at + 3], tokens[at + 4]
