@@ -68,7 +68,7 @@ class SyncSettler(Protocol):
         """The newest INFO of the server."""
         ...
 
-    def settle(self, once: Once) -> bool:
+    def settle(self, once: Once, *, more: bool = False) -> bool:
         """Write it, as soon as there is room."""
         ...
 
@@ -91,6 +91,9 @@ class _SyncSeat(Protocol):
 
 class _SyncOpened(Protocol):
     context: _SyncSeat
+
+    @property
+    def readable(self) -> int: ...
 
 
 class AsyncMessage(JsMessage):
@@ -161,7 +164,8 @@ class SyncMessage(JsMessage):
         Raises:
             ConversationClosed: the connection is closed.
         """
-        return self.feed.context.client.settle(self)
+        feed = self.feed
+        return feed.context.client.settle(self, more=feed.readable > 0)
 
     def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""

@@ -30,8 +30,8 @@ class Plugged(Protocol):
         """Sleep until something happens, at most so many seconds, or for ever."""
         ...
 
-    def write(self, data: bytes) -> None:
-        """Have it sent."""
+    def write(self, data: bytes, *, more: bool = False) -> None:
+        """Have it sent; with ``more`` it may wait a moment for what follows."""
 
     def hang_up(self) -> None:
         """Close the stream, or stop opening it."""

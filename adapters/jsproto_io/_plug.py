@@ -5,11 +5,16 @@ Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open
 
 Dialling tries the addresses of a host one after the other. Only the resolver blocks, as Python's own does.
 
+What is written with more to follow (``more``) lies in the kernel and may wait there for company; it goes with whatever is written next without, when
+`wait` begins to sleep, or when the kernel has had it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the kind
+it goes at once.
+
 A broken stream swallows what is written: reading it says that it is broken, and once is enough.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import selectors
@@ -22,6 +27,8 @@ from typing import Any, Final, TypeAlias, final
 CHUNK: Final = 262_144
 #: What connecting a socket that does not block says when nothing is wrong.
 UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
+#: What tells a kernel that more will follow; 0 where it cannot be told.
+MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 _READ: Final = selectors.EVENT_READ
 _BOTH: Final = selectors.EVENT_READ | selectors.EVENT_WRITE
 #: What a resolver gives: family, type, protocol and address.
@@ -57,13 +64,14 @@ class Plug:
         unsent: what the kernel has not taken yet.
     """
 
-    __slots__ = ("_connecting", "_places", "_selector", "_stream", "asleep", "unsent")
+    __slots__ = ("_connecting", "_held", "_places", "_selector", "_stream", "asleep", "unsent")
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._stream: socket.socket | None = None
         self._places: deque[_Place] = deque()
         self._connecting = False
+        self._held = False
         self.asleep = False
         self.unsent = bytearray()
 
@@ -78,6 +86,8 @@ class Plug:
 
     def wait(self, patience: float | None) -> bytes | Happened | Lost | None:
         """Sleep until something happens, at most so many seconds, or for ever."""
+        if self._held and patience != 0.0:
+            self._let_go()
         self.asleep = True
         ready = self._selector.select(patience)
         self.asleep = False
@@ -91,7 +101,7 @@ class Plug:
             self.write(b"")
         return self._read(stream) if mask & _READ else None
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, more: bool = False) -> None:
         """Give the kernel what it takes, and keep the rest."""
         stream = self._stream
         if stream is None:
@@ -103,7 +113,8 @@ class Plug:
             if not unsent:
                 self._selector.modify(stream, _READ)
             return
-        gone = taken(stream, data)
+        self._held = more
+        gone = taken(stream, data, MORE if more else 0)
         if gone < len(data):
             unsent += memoryview(data)[gone:]
             self._selector.modify(stream, _BOTH)
@@ -158,6 +169,12 @@ class Plug:
         self._selector.register(stream, _READ)
         return OPENED
 
+    def _let_go(self) -> None:
+        self._held = False
+        if self._stream is not None:
+            with contextlib.suppress(OSError):  # reading says that it is broken
+                self._stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
     def _read(self, stream: socket.socket) -> bytes | Lost | None:
         try:
             data = stream.recv(CHUNK)
@@ -172,10 +189,10 @@ class Plug:
         return Lost(None)
 
 
-def taken(stream: socket.socket, data: bytes | bytearray) -> int:
+def taken(stream: socket.socket, data: bytes | bytearray, flags: int = 0) -> int:
     """How many bytes the kernel takes now."""
     try:
-        return stream.send(data)
+        return stream.send(data, flags)
     except BlockingIOError:
         return 0
     except OSError:

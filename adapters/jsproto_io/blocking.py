@@ -47,6 +47,8 @@ __all__ = [
     "connect",
 ]
 
+#: A reader that acks faster than this, in seconds, lets the kernel put its acks together.
+_SOON: Final = 0.001
 #: Verbs that need not wait look at the socket at least so often, in seconds.
 _LOOK: Final = 1.0
 
@@ -83,7 +85,17 @@ def connect(
 class Client(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = ("_credentials", "_deadline", "_flushed", "_keeper", "_linger", "_looked", "_plug", "_plugs")
+    __slots__ = (
+        "_credentials",
+        "_deadline",
+        "_flushed",
+        "_keeper",
+        "_linger",
+        "_looked",
+        "_plug",
+        "_plugs",
+        "_pushed",
+    )
 
     def __init__(
         self,
@@ -108,6 +120,7 @@ class Client(SyncClient):
         self._linger = linger
         self._flushed = 0.0
         self._looked = 0.0
+        self._pushed = 0.0
 
     # ------------------------------------------------------------------ life
 
@@ -189,13 +202,16 @@ class Client(SyncClient):
             connection.handle_tick(now)
         self._pump()
 
-    def _flush(self, now: float) -> None:
+    def _flush(self, now: float, *, more: bool = False) -> None:
         if now - self._flushed < self._linger:
             return
         self._flushed = now
         data = self._connection.data_to_send()
         if data:
-            self._write(data if self._layer is None else self._layer.sent(data))
+            if not more or now - self._pushed > _SOON:
+                self._pushed = now
+                more = False
+            self._write(data if self._layer is None else self._layer.sent(data), more=more)
         if now - self._looked > _LOOK:
             self._pump()
             self._turn(0.0)
@@ -218,9 +234,9 @@ class Client(SyncClient):
     def _failed(self, error: Exception | None) -> None:
         self._connection.transport_down(self._why(error), self._now())
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, *, more: bool = False) -> None:
         plug = self._plug
-        plug.write(data)
+        plug.write(data, more=more)
         if plug.unsent or self._connection.choked:
             self._connection.transport_unsent(len(plug.unsent), self._now())
 

@@ -169,7 +169,7 @@ class _Plug:
             return Lost(line.error)
         return None
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, more: bool = False) -> None:
         if self._line is not None:
             self._line.write(data)
 

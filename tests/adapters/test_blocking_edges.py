@@ -321,6 +321,101 @@ def test_with_linger_small_writes_wait_for_company_until_somebody_waits_for_the_
     assert heard == [b"PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPING\r\n"]
 
 
+def offers(count, heard, over):
+    """Give so many messages of a consumer to the first pull, and hear as many acks as ``heard`` has room for."""
+
+    def serve(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
+        line.say(
+            b"".join(
+                b"MSG s %b $JS.ACK.S.C.1.%d.%d.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at)
+                for at in range(1, count + 1)
+            )
+        )
+        for _ in range(heard):
+            line.hear(b"+ACK\r\n")
+        over.set()
+        line.until_gone()
+
+    return serve
+
+
+def test_the_kernel_sends_the_acks_of_a_quick_reader_who_goes_away_to_compute(peer):
+    over = threading.Event()
+    there = peer(offers(6, 3, over))
+    with connect(there.url, **PROMPT) as nc, nc.stream(consumer().fetch(6)) as messages:
+        for _ in range(3):
+            assert next(messages).ack() is True
+
+        assert over.wait(5.0)  # nobody drives the connection meanwhile
+        for message in messages:
+            message.ack()
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [(0.0, [False, True, True, False]), (0.0009, [False, True, False, False]), (0.01, [False] * 4)],
+)
+def test_an_ack_may_wait_in_the_kernel_if_the_reader_is_quick_and_more_is_at_hand(
+    peer, monkeypatch, step, told
+):
+    over = threading.Event()
+    there = peer(offers(4, 4, over))
+    write, seen = Plug.write, []
+
+    def written(plug, data, *, more=False):
+        if b"+ACK" in data:
+            seen.append(more)
+        write(plug, data, more=more)
+
+    monkeypatch.setattr(Plug, "write", written)
+    with connect(there.url, **PROMPT) as nc, nc.stream(consumer().fetch(4)) as messages:
+        held = [next(messages)]
+        while messages.feed.readable < 3:
+            nc._turn(0.1)
+        clock = time.monotonic()
+        with monkeypatch.context() as patched:
+            patched.setattr(nc, "_now", lambda: clock)
+            while held:
+                clock += step
+                held.pop().ack()
+                if messages.feed.readable:
+                    held.append(next(messages))
+
+        assert over.wait(5.0)
+    assert seen == told
+
+
+def test_what_waits_for_company_goes_when_the_plug_begins_to_sleep():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        plug = Plug()
+        plug.dial(*listening.getsockname())
+        with listening.accept()[0] as line:
+            while plug.wait(0.1) is not OPENED:
+                pass
+            line.settimeout(0.0)
+            plug.write(b"1", more=True)
+            plug.wait(0.01)
+
+            assert line.recv(10) == b"1"
+
+            plug.write(b"2", more=True)
+            plug.write(b"3")
+
+            assert line.recv(10) == b"23"
+
+            plug.write(b"4", more=True)
+            plug.hang_up()
+            plug.wait(0.0)
+            line.settimeout(5.0)
+
+            assert line.recv(10) == b"4"
+            assert line.recv(10) == b""
+        plug.pull()
+
+
 def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
     there = peer(offers_one, takes_two)
     with connect(there.url, max_backlog=30, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
