@@ -174,6 +174,7 @@ class PublishWindow(Conversation[PublishResult]):
     Attributes:
         taken: how many messages were taken, which is the number of the last one.
         counts: how many ended in each way. ``pending`` is ``taken`` minus their sum.
+        duplicates: acknowledgements of messages that the stream had already, by their id.
         late: answers that came for messages which had ended.
         dropped: results that were dropped because nobody took them.
 
@@ -187,6 +188,7 @@ class PublishWindow(Conversation[PublishResult]):
         "_flight",
         "_keep",
         "_max_results",
+        "_newest",
         "_parked",
         "_resend",
         "_results",
@@ -196,6 +198,7 @@ class PublishWindow(Conversation[PublishResult]):
         "_wanted",
         "counts",
         "dropped",
+        "duplicates",
         "late",
         "taken",
     )
@@ -205,8 +208,10 @@ class PublishWindow(Conversation[PublishResult]):
         "_doubtful": PLAIN,
         "_draining": PLAIN,
         "_flight": PART,
+        "_newest": PLAIN,
         "_wanted": PLAIN,
         "dropped": PLAIN,
+        "duplicates": PLAIN,
         "late": PLAIN,
         "taken": PLAIN,
     }
@@ -248,7 +253,10 @@ class PublishWindow(Conversation[PublishResult]):
         self._draining = False
         self._wanted = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        #: Body of the acknowledgement that came last, and where its message went.
+        self._newest: tuple[bytes, str] = (b"", "")
         self.taken = 0
+        self.duplicates = 0
         self.late = 0
         self.dropped = 0
 
@@ -263,6 +271,12 @@ class PublishWindow(Conversation[PublishResult]):
     def pending_bytes(self) -> int:
         """Their bytes."""
         return self._flight.bytes
+
+    @property
+    def last_ack(self) -> PubAck | None:
+        """The acknowledgement that came last, ``None`` before the first; read at each call."""
+        body, subject = self._newest
+        return pub_ack(body, Asked(what="publish", subject=subject)) if body else None
 
     @property
     def readable(self) -> int:
@@ -336,6 +350,7 @@ class PublishWindow(Conversation[PublishResult]):
         results = self._results
         keep = self._keep
         acked = size = 0
+        newest = self._newest
         for _, token, _, block, body in run:
             message = answered(token)
             if message is None:
@@ -345,8 +360,12 @@ class PublishWindow(Conversation[PublishResult]):
                 size += message[SIZE]
                 if keep:
                     results.append((message[NUMBER], _ACKED, message[TO], body, None))
+                newest = body, message[TO]
             else:
+                self._newest = newest
                 self._judge(message, block, body, now)
+                newest = self._newest
+        self._newest = newest
         if acked:
             self.counts[_ACKED] += acked
             flight.freed(acked, size)
@@ -430,10 +449,12 @@ class PublishWindow(Conversation[PublishResult]):
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
             return
         try:
-            pub_ack(body, Asked(what="publish", subject=message[TO]))
+            ack = pub_ack(body, Asked(what="publish", subject=message[TO]))
         except JsprotoError:
             self._ended(message, Outcome.REFUSED, body)
         else:
+            self.duplicates += ack.duplicate
+            self._newest = body, message[TO]
             self._ended(message, Outcome.ACKED, body)
 
     def _give_up(self, outcome: Outcome, error: JsprotoError) -> None:

@@ -872,3 +872,53 @@ class WindowAgainstTruth(RuleBasedStateMachine):
 
 TestWindowAgainstTruth = WindowAgainstTruth.TestCase
 TestWindowAgainstTruth.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+# ------------------------------------------------------------------------------------------------ sums over all results
+
+
+def test_duplicates_are_counted_whether_results_are_kept_or_not():
+    for kept in (True, False):
+        window = opened(results=kept)
+        a, b, c = put(window, "a", "b", "c")
+        answer(window, a, c)
+        answer(window, b, body=b'{"stream":"S","seq":1,"duplicate":true}')
+
+        assert 1 == window.duplicates
+        assert 3 == window.counts[Outcome.ACKED]
+
+
+def test_the_acknowledgement_that_came_last_is_known_without_results():
+    window = opened(results=False)
+    assert window.last_ack is None
+
+    a, b, c = put(window, "a", "b", "c")
+    window.delivered(
+        [
+            (window.port.sid, a, "", None, b'{"stream":"S","seq":7}'),
+            (window.port.sid, b, "", None, b'{"stream":"S","seq":5,"duplicate":true}'),
+        ],
+        0.1,
+    )
+    assert window.last_ack == PubAck(stream="S", seq=5, duplicate=True)
+
+    answer(window, c, body=b'{"error":{"code":503,"err_code":10077,"description":"full"},"stream":"S","seq":0}')
+    assert window.last_ack.seq == 5
+
+
+def test_a_usual_acknowledgement_behind_a_duplicate_in_one_run_came_last():
+    window = opened(results=False)
+    a, b = put(window, "a", "b")
+    window.delivered(
+        [
+            (window.port.sid, a, "", None, b'{"stream":"S","seq":5,"duplicate":true}'),
+            (window.port.sid, b, "", None, b'{"stream":"S","seq":8}'),
+        ],
+        0.1,
+    )
+
+    assert window.last_ack == PubAck(stream="S", seq=8)
+    restored = opened(results=False)
+    restored.restore(window.snapshot())
+    assert restored.last_ack == PubAck(stream="S", seq=8)
+    assert restored.duplicates == 1
