@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-ROOTS = {"jsproto": REPOSITORY, "jsproto_io": REPOSITORY / "adapters", "jsproto_cli": REPOSITORY / "adapters"}
+ADAPTERS = ("jsproto_io", "jsproto_cli", "jsproto_spark", "pyspark_jsproto")
+ROOTS = {"jsproto": REPOSITORY, **dict.fromkeys(ADAPTERS, REPOSITORY / "adapters")}
 
 # The longest prefix counts. `jsproto` alone is the package's front door, above all that it shows.
 FLOORS = {
@@ -29,6 +30,8 @@ FLOORS = {
     "jsproto": 5.5,
     "jsproto_io": 6,
     "jsproto_cli": 7,
+    "jsproto_spark": 7,
+    "pyspark_jsproto": 8,
 }
 
 # Clocks, sockets, entropy, environment, processes, threads, logs: the world that only adapters may touch.

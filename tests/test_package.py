@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PACKAGES = {"jsproto", "jsproto_io", "jsproto_cli"}
+PACKAGES = {"jsproto", "jsproto_io", "jsproto_cli", "jsproto_spark", "pyspark_jsproto"}
 
 
 def run(*command: str | Path, cwd: Path) -> str:

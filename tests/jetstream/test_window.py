@@ -902,7 +902,9 @@ def test_the_acknowledgement_that_came_last_is_known_without_results():
     )
     assert window.last_ack == PubAck(stream="S", seq=5, duplicate=True)
 
-    answer(window, c, body=b'{"error":{"code":503,"err_code":10077,"description":"full"},"stream":"S","seq":0}')
+    answer(
+        window, c, body=b'{"error":{"code":503,"err_code":10077,"description":"full"},"stream":"S","seq":0}'
+    )
     assert window.last_ack.seq == 5
 
 

@@ -1,0 +1,37 @@
+"""How far a micro-batch goes: arithmetic on what the stream says of itself. How a range is cut into tasks says the core's plan."""
+
+from __future__ import annotations
+
+from jsproto.jetstream.range_plan import RangeFacts
+
+
+def behind(facts: RangeFacts) -> int:
+    """The sequence behind the stream's last."""
+    return facts.last_seq + 1
+
+
+def first(facts: RangeFacts) -> int:
+    """The stream's first sequence; with an empty stream the one behind its last."""
+    return min(facts.first_seq, behind(facts)) if facts.messages and facts.first_seq else behind(facts)
+
+
+def capped(
+    start: int, end: int, facts: RangeFacts, *, most_messages: int | None, most_bytes: int | None
+) -> int:
+    """Where a micro-batch from ``start`` ends: not before it, not behind ``end``, and at least one message on.
+
+    Args:
+        start: the first sequence that is not read.
+        end: the end without limits.
+        facts: the stream, for its first sequence and the mean size of its messages.
+        most_messages: most sequences, counted from the first that the stream still has, since nothing is read before it.
+        most_bytes: about the most bytes.
+    """
+    begin = max(start, min(first(facts), end))
+    stop = end
+    if most_messages is not None:
+        stop = min(stop, begin + most_messages)
+    if most_bytes is not None and facts.messages:
+        mean = max(1, facts.bytes // facts.messages)
+        stop = min(stop, begin + max(1, most_bytes // mean))
+    return max(start, stop)

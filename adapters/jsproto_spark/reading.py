@@ -1,0 +1,167 @@
+"""What batch and streaming reads have in common: where a range begins, and how a task reads its part of it.
+
+Theory. The driver asks the stream once and cuts a range into parts; each part travels to a task with the way to read it and the time when
+the stream was made. The task's reading is the core's `RangeReader`, which goes on over lost links and knows when it is
+done; here its runs become Arrow batches. The reader is left by a ``with``, however the task ends, so its consumer is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from jsproto.jetstream.api.errors import MessageNotFound
+from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.range_options import Way
+from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
+from jsproto_spark import planning
+from jsproto_spark.arrow import arrow_schema, asked, batches
+from jsproto_spark.columns import chosen
+from jsproto_spark.errors import Unreadable, naming
+from jsproto_spark.link import asking, client
+from jsproto_spark.options import Settings
+
+_WAYS = {"auto": Way.AUTO, "consumer": Way.CONSUMER, "direct": Way.DIRECT}
+
+
+class Part(InputPartition):
+    """What one task reads.
+
+    Attributes:
+        lo: its first sequence.
+        hi: the one behind its last.
+        way: how it is read.
+        created: when the stream was made that the plan means.
+        subjects: the filters.
+    """
+
+    def __init__(
+        self, lo: int, hi: int, way: Way, created: Timestamp | None, subjects: tuple[str, ...]
+    ) -> None:
+        super().__init__((lo, hi))
+        self.lo = lo
+        self.hi = hi
+        self.way = way
+        self.created = created
+        self.subjects = subjects
+
+
+class Reading:
+    """One read, as the options and the schema say: what goes from the driver to the tasks."""
+
+    def __init__(self, settings: Settings, schema: StructType) -> None:
+        self.settings = settings
+        self.columns = chosen(asked(schema), settings.where.stream, settings.read.headers_format)
+        self.schema = schema
+        self.subjects = settings.read.subjects
+
+    # ------------------------------------------------------------------ on the driver
+
+    def ask(self) -> RangeFacts:
+        """The stream as it is now.
+
+        Raises:
+            Unreadable: why it cannot be asked.
+        """
+        where = self.settings.where
+        with naming(where.stream):
+            return asking(
+                where, where.request_timeout, lambda js: RangeFacts.of(js.stream(where.stream).info())
+            )
+
+    def start(self, facts: RangeFacts, default: str) -> int:
+        """Where a new read begins, as the options say.
+
+        Raises:
+            Unreadable: nothing is stored since ``startingTimestamp``, and that is an error.
+        """
+        read = self.settings.read
+        moment = read.starting_timestamp
+        if moment is None:
+            begin = read.starting_offsets or default
+            if isinstance(begin, int):
+                return begin
+            return planning.first(facts) if begin == "earliest" else planning.behind(facts)
+        seq = self.since(moment)
+        if seq is None and read.starting_offsets_by_timestamp_strategy == "error":
+            raise Unreadable(
+                f"stream {self.settings.where.stream!r}, see options startingTimestamp and startingOffsetsByTimestampStrategy: "
+                f"expected a message stored at {moment} or after it, there is none"
+            )
+        return planning.behind(facts) if seq is None else seq
+
+    def end(self, facts: RangeFacts) -> int:
+        """The sequence behind the last that a batch reads, as the options say."""
+        read = self.settings.read
+        behind = planning.behind(facts)
+        if read.ending_timestamp is not None:
+            return min(self.since(read.ending_timestamp) or behind, behind)
+        return min(read.ending_offsets, behind) if isinstance(read.ending_offsets, int) else behind
+
+    def next_of(self, subject: str, seq: int) -> int | None:
+        """The first sequence from ``seq`` on under a subject, wildcards allowed; ``None`` if there is none. The stream's leader answers."""
+        where = self.settings.where
+        with naming(where.stream):
+            try:
+                return asking(
+                    where,
+                    where.request_timeout,
+                    lambda js: js.stream(where.stream).messages.next(subject, seq=seq, direct=False).seq,
+                )
+            except MessageNotFound:
+                return None
+
+    def since(self, moment: Timestamp) -> int | None:
+        """The first sequence stored at an instant or after it, ``None`` if there is none."""
+        where = self.settings.where
+        with naming(where.stream):
+            try:
+                return asking(
+                    where,
+                    where.request_timeout,
+                    lambda js: js.stream(where.stream).messages.since(moment, direct=False).seq,
+                )
+            except MessageNotFound:
+                return None
+
+    def parts(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
+        """The tasks for a range."""
+        read = self.settings.read
+        if lo >= hi:
+            return []
+        with naming(self.settings.where.stream, "readMode"):
+            plan: RangePlan = plan_of(
+                facts,
+                lo=lo,
+                hi=hi,
+                partitions=read.min_partitions,
+                max_messages=read.max_records_per_partition,
+                way=_WAYS[read.read_mode],
+            )
+        return [Part(part.lo, part.hi, plan.way, facts.created, self.subjects) for part in plan.parts]
+
+    # ------------------------------------------------------------------ in a task
+
+    def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of one part as Arrow batches."""
+        if isinstance(part, Part):
+            yield from self._read(part)
+
+    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        where, read = self.settings.where, self.settings.read
+        with naming(where.stream):
+            stream = client(where, read.read_deadline).jetstream().stream(where.stream)
+            with stream.read_range(
+                part.lo,
+                part.hi,
+                subjects=part.subjects,
+                way=part.way,
+                created=part.created,
+                fail_on_loss=read.fail_on_data_loss,
+                patience=read.read_deadline,
+                name_prefix=f"{read.consumer_name_prefix}-",
+            ) as feed:
+                yield from batches(feed, self.columns, arrow_schema(self.columns, self.schema))

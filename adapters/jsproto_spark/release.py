@@ -1,0 +1,102 @@
+"""What a processed range means to the stream: nothing, a durable consumer's floor goes up, or it is purged.
+
+Theory. Spark's checkpoint alone says what was processed. A stream that keeps messages for somebody (interest, work queue) must be told, and
+is told once for each micro-batch, not once for each message:
+
+- *cursor*: a durable consumer of the stream, made before anything is read so that an interest stream keeps messages for it. Its
+  floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next unread sequence.
+- *purge*: everything before the next unread sequence, of the subjects that are read. Only of a work-queue stream, which is there to be
+  emptied, and only if nobody else works on it.
+
+Releasing twice is harmless, releasing early is not: what is released has always been processed, by Spark's own log.
+"""
+
+from __future__ import annotations
+
+from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, RetentionPolicy
+from jsproto.jetstream.api.errors import ConsumerNotFound
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto_io.blocking import SyncJetStream
+from jsproto_spark.errors import Unreadable, naming
+from jsproto_spark.link import asking
+from jsproto_spark.offsets import Offset
+from jsproto_spark.options import Settings
+
+
+class Release:
+    """How one query releases what it has processed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.prepared = settings.read.release_mode == "none"
+        self.released = 0
+
+    def prepare(self) -> None:
+        """Once, before anything is read: the stream is of the right kind, and the cursor there.
+
+        Raises:
+            Unreadable: releasing in this way would take messages from others, or cannot work.
+        """
+        if self.prepared:
+            return
+        where, read = self.settings.where, self.settings.read
+        with naming(where.stream, "cursor" if read.release_mode == "cursor" else "releaseMode"):
+            info = asking(where, where.request_timeout, lambda js: js.stream(where.stream).info())
+            if read.release_mode == "purge":
+                self._may_purge(info)
+            else:
+                self._may_reset(info)
+                asking(where, where.request_timeout, self._cursor)
+        self.prepared = True
+
+    def below(self, offset: Offset) -> None:
+        """Everything before this offset is processed. Where the query began, nothing is yet."""
+        where, read = self.settings.where, self.settings.read
+        if read.release_mode == "none" or offset.seq <= max(offset.init, self.released):
+            return
+        self.prepare()
+        with naming(where.stream, "cursor" if read.release_mode == "cursor" else "releaseMode"):
+            asking(where, where.request_timeout, lambda js: self._release(js, offset.seq))
+        self.released = offset.seq
+
+    def _release(self, js: SyncJetStream, seq: int) -> None:
+        stream = js.stream(self.settings.where.stream)
+        read = self.settings.read
+        if read.release_mode == "purge":
+            for subject in read.subjects or ("",):
+                stream.purge(seq=seq, filter_subject=subject)
+        else:
+            stream.consumer(read.cursor or "").reset(seq=seq)
+
+    def _cursor(self, js: SyncJetStream) -> None:
+        """Make the durable consumer, unless it is there."""
+        read = self.settings.read
+        stream = js.stream(self.settings.where.stream)
+        try:
+            stream.consumer(read.cursor or "").info()
+        except ConsumerNotFound:
+            stream.create_consumer(
+                durable_name=read.cursor,
+                deliver_policy=DeliverPolicy.ALL,
+                ack_policy=AckPolicy.ALL,
+                filter_subjects=read.subjects,
+            )
+
+    def _may_purge(self, info: StreamInfo) -> None:
+        where, read = self.settings.where, self.settings.read
+        if info.config.retention != RetentionPolicy.WORKQUEUE:
+            raise Unreadable(
+                f"stream {where.stream!r}, see option releaseMode: expected a work-queue stream to purge, seen retention "
+                f"{info.config.retention}; messages there are kept for others"
+            )
+        if info.state.consumer_count and not read.purge_despite_consumers:
+            raise Unreadable(
+                f"stream {where.stream!r}, see option purgeDespiteConsumers: expected no consumer on a stream that is purged, "
+                f"seen {info.state.consumer_count}: they would lose messages"
+            )
+
+    def _may_reset(self, info: StreamInfo) -> None:
+        if info.config.retention == RetentionPolicy.WORKQUEUE:
+            raise Unreadable(
+                f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge for a work-queue stream, seen cursor"
+            )

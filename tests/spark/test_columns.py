@@ -1,0 +1,59 @@
+"""The columns of a schema: any of the table, in any order, each with its own type."""
+
+import re
+
+import pytest
+
+from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns
+from jsproto_spark.errors import InvalidColumns, InvalidOption
+
+
+def facts(*asked, headers=None):
+    return [column.fact for column in chosen(asked, "S", headers)]
+
+
+def test_without_a_schema_there_are_the_six_of_the_documentation():
+    assert [column.name for column in default_columns("map")] == [
+        "subject", "sequence", "timestamp", "payload", "headers", "stream",
+    ]  # fmt: skip
+    assert {column.type for column in default_columns("array")} >= {PAIRS}
+    assert "headers" not in [column.name for column in default_columns("none")]
+
+
+def test_any_subset_in_any_order_is_taken():
+    assert [Fact.PAYLOAD, Fact.SEQUENCE] == facts(Asked("payload", "binary"), Asked("sequence", "bigint"))
+    assert len(COLUMNS) - 1 == len(
+        facts(*(Asked(each.name, each.type) for each in COLUMNS if each.type != PAIRS))
+    )
+
+
+def test_the_type_of_headers_says_their_form():
+    assert [Fact.HEADERS_MAP] == facts(Asked("headers", MAP))
+    assert [Fact.HEADERS_PAIRS] == facts(Asked("headers", PAIRS), headers="array")
+    with pytest.raises(InvalidOption, match="headersFormat"):
+        facts(Asked("headers", MAP), headers="array")
+    assert [Fact.SEQUENCE] == facts(Asked("sequence", "bigint"), headers="array")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([], "expected at least one column"),
+        ([Asked("Payload", "binary")], "expected columns among subject, sequence"),
+        ([Asked("payload", "string")], "expected column payload as BINARY, seen STRING"),
+        ([Asked("headers", "map<string,string>")], "MAP<STRING,ARRAY<STRING>> or ARRAY<STRUCT"),
+        ([Asked("size", "int"), Asked("size", "int")], "expected column size once"),
+        ([Asked("headers", MAP, nullable=False)], "may be NULL"),
+        ([Asked("reply", "string", nullable=False)], "may be NULL"),
+    ],
+    ids=["none", "case", "type", "type of headers", "twice", "headers", "reply"],
+)
+def test_another_schema_is_refused_with_what_there_is(asked, said):
+    with pytest.raises(InvalidColumns, match=re.escape(said)) as caught:
+        facts(*asked)
+
+    assert "stream 'S'" in str(caught.value)
+
+
+def test_not_null_is_taken_where_there_is_always_something():
+    assert [Fact.SEQUENCE] == facts(Asked("sequence", "bigint", nullable=False))

@@ -1,0 +1,168 @@
+"""Options by name, form and combination: Spark passes on whatever was written, so everything wrong is said here."""
+
+import pickle
+
+import pytest
+
+from jsproto.jetstream.api.values import Timestamp
+from jsproto_spark.errors import InvalidOption
+from jsproto_spark.options import OPTIONS, Form, Use, settings_of, values_of
+
+EVERY = list(Use)
+READS = [Use.BATCH_READ, Use.STREAM_READ]
+
+#: A text of each form that is no default.
+TEXTS = {
+    Form.TEXT: "word",
+    Form.SERVERS: "nats://elsewhere:4222",
+    Form.STREAM: "NAME",
+    Form.CONSUMER: "name",
+    Form.PREFIX: "a.b",
+    Form.SUBJECT: "a.b",
+    Form.SUBJECTS: "a.*",
+    Form.COUNT: "17",
+    Form.SECONDS: "17s",
+    Form.OFFSET: "17",
+    Form.MOMENT: "1700000000000",
+    Form.VARIABLE: "NAME",
+}
+
+
+def read(use=Use.STREAM_READ, **given):
+    return settings_of({"stream": "S", **given}, use).read
+
+
+def refused(use=Use.STREAM_READ, **given):
+    with pytest.raises(InvalidOption) as caught:
+        settings_of({"stream": "S", **given}, use)
+    text = str(caught.value)
+
+    assert "\n" not in text
+    assert "stream" in text
+    return text
+
+
+def test_keys_come_in_lower_case_and_values_do_not():  # SPARK.md 4.10: a naive options["minPartitions"] is the silent default
+    assert 8 == read(minpartitions="8").min_partitions
+    assert "nextPlan" == read(releasemode="cursor", cursor="c", releaseon="NEXTPLAN").release_on
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_option_is_read_by_its_name(option):
+    default = option.default
+    text = (
+        str(not default).lower() if option.form is Form.FLAG
+        else next(word for word in option.words if word != default) if option.form is Form.WORD
+        else TEXTS[option.form]
+    )  # fmt: skip
+    found = values_of({option.name.lower(): text})
+
+    assert found.keys() == {option.name}
+    assert found[option.name] != default
+    assert option.means
+    assert option.uses
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_an_option_that_does_nothing_in_a_use_is_refused_there(option):
+    for use in set(EVERY) - option.uses:
+        text = (option.words or ("true" if option.form is Form.FLAG else TEXTS.get(option.form),))[0]
+        assert f"expected option {option.name}" in refused(use, **{option.name: text})
+
+
+def test_defaults_are_those_of_the_table():
+    made = settings_of({"stream": "S"}, Use.BATCH_READ)
+
+    assert made.where.servers == "nats://127.0.0.1:4222"
+    assert made.read.starting_offsets is None
+    assert made.read.max_records_per_partition == 1_000_000
+    assert made.write.window == 4000
+
+
+def test_an_unknown_option_is_refused_by_name_and_its_value_is_not_shown():
+    text = refused(password="hunter2")
+
+    assert "'password'" in text
+    assert "hunter2" not in text
+
+
+def test_the_word_of_kafka_is_answered_with_ours():
+    assert "here it is servers" in refused(**{"kafka.bootstrap.servers": "a:1"})
+    assert "here it is stream" in refused(subscribe="a")
+
+
+def test_the_other_name_of_an_option_is_the_same_option():
+    assert 5 == read(maxOffsetsPerTrigger="5").max_messages_per_trigger
+    assert "seen both" in refused(maxOffsetsPerTrigger="5", maxMessagesPerTrigger="5")
+
+
+def test_what_spark_puts_among_the_options_of_a_sink_is_none_of_ours():
+    made = settings_of({"stream": "S", "checkpointLocation": "/tmp/x", "subject": "a"}, Use.STREAM_WRITE)
+
+    assert made.write.subject == "a"
+
+
+@pytest.mark.parametrize("use", EVERY, ids=str)
+def test_a_stream_is_always_named(use):
+    with pytest.raises(InvalidOption, match="expected the option stream"):
+        settings_of({}, use)
+
+
+CONFLICTS = [
+    ({"startingOffsets": "5", "startingTimestamp": "1"}, READS, "expected one of them"),
+    ({"endingOffsets": "5", "endingTimestamp": "1"}, [Use.BATCH_READ], "expected one of them"),
+    ({"domain": "a", "apiPrefix": "b"}, EVERY, "expected one of them"),
+    ({"credentialsFile": "a", "user": "b", "passwordEnv": "C"}, EVERY, "credentialsFile and user"),
+    ({"nkeySeedFile": "a", "tokenEnv": "C"}, EVERY, "nkeySeedFile and tokenEnv"),
+    ({"msgIdColumn": "a", "autoMsgId": "true"}, [Use.BATCH_WRITE], "expected one of them"),
+    ({"passwordEnv": "A"}, EVERY, "expected user"),
+    ({"user": "a"}, EVERY, "expected passwordEnv"),
+    ({"tlsKeyFile": "a"}, EVERY, "expected tlsCertFile"),
+    ({"startingOffsetsByTimestampStrategy": "latest"}, READS, "expected startingTimestamp"),
+    ({"expectedOutage": "1h"}, [Use.STREAM_WRITE], "expected msgIdColumn or autoMsgId"),
+    ({"releaseMode": "cursor"}, [Use.STREAM_READ], "expected the name of a durable consumer"),
+    ({"cursor": "c"}, [Use.STREAM_READ], "expected releaseMode cursor"),
+    ({"releaseOn": "nextPlan"}, [Use.STREAM_READ], "expected releaseMode cursor or purge"),
+    ({"purgeDespiteConsumers": "true"}, [Use.STREAM_READ], "expected releaseMode purge"),
+    ({"releaseMode": "purge"}, [Use.STREAM_READ], "expected earliest"),
+    (
+        {"releaseMode": "purge", "startingOffsets": "earliest", "readMode": "consumer"},
+        [Use.STREAM_READ],
+        "expected direct gets",
+    ),
+    ({"includeHeaders": "false", "headersFormat": "map"}, READS, "expected no format"),
+    ({"startingOffsets": "5", "endingOffsets": "4"}, [Use.BATCH_READ], "expected an end behind the start"),
+    (
+        {"startingTimestamp": "5", "endingTimestamp": "4"},
+        [Use.BATCH_READ],
+        "expected an end behind the start",
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "uses", "said"), CONFLICTS, ids=lambda value: str(value)[:40])
+def test_what_does_not_go_together_is_refused(given, uses, said):
+    for use in uses:
+        text = refused(use, **given)
+
+        assert said in text
+        assert all(name in text for name in list(given)[:1])
+
+
+def test_what_goes_together_is_taken():
+    made = read(
+        releaseMode="purge", startingOffsets="earliest", releaseOn="nextPlan", purgeDespiteConsumers="true"
+    )
+
+    assert ("purge", "nextPlan", True) == (made.release_mode, made.release_on, made.purge_despite_consumers)
+    assert read(
+        startingTimestamp="1", startingOffsetsByTimestampStrategy="latest"
+    ).starting_timestamp == Timestamp(1_000_000)
+    assert settings_of({"stream": "S", "user": "a", "passwordEnv": "B"}, Use.BATCH_READ).where.user == "a"
+
+
+def test_settings_travel_to_a_task_and_are_a_key():
+    made = settings_of({"stream": "S", "subjects": "a,b"}, Use.BATCH_READ)
+
+    assert made == pickle.loads(pickle.dumps(made))
+    assert hash(made.where) == hash(pickle.loads(pickle.dumps(made.where)))

@@ -1,0 +1,61 @@
+"""How far a micro-batch goes."""
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsproto.jetstream.range_plan import RangeFacts
+from jsproto_spark.planning import behind, capped, first
+
+FACTS = RangeFacts(
+    stream="S",
+    created=None,
+    first_seq=101,
+    last_seq=200,
+    messages=100,
+    bytes=10_000,
+    retention="limits",
+    replicas=1,
+    allow_direct=False,
+    mirror=False,
+    compacts=False,
+)
+NO_LIMIT = {"most_messages": None, "most_bytes": None}
+
+
+def test_a_stream_ends_behind_its_last_sequence_and_an_empty_one_begins_there():
+    assert (101, 201) == (first(FACTS), behind(FACTS))
+    empty = evolve(FACTS, messages=0, bytes=0, first_seq=201)
+    assert (201, 201) == (first(empty), behind(empty))
+    assert 1 == first(evolve(FACTS, messages=0, bytes=0, first_seq=0, last_seq=0))
+
+
+@pytest.mark.parametrize(
+    ("start", "limits", "end"),
+    [
+        (101, NO_LIMIT, 201),
+        (101, {"most_messages": 30, "most_bytes": None}, 131),
+        (1, {"most_messages": 30, "most_bytes": None}, 131),
+        (101, {"most_messages": None, "most_bytes": 1000}, 111),
+        (101, {"most_messages": 5, "most_bytes": 1000}, 106),
+        (101, {"most_messages": None, "most_bytes": 1}, 102),
+        (201, {"most_messages": 1, "most_bytes": 1}, 201),
+    ],
+)
+def test_the_nearest_limit_ends_it(start, limits, end):
+    assert end == capped(start, 201, FACTS, **limits)
+
+
+@given(
+    start=st.integers(1, 300),
+    most_messages=st.none() | st.integers(1, 300),
+    most_bytes=st.none() | st.integers(1, 30_000),
+)
+def test_it_never_goes_back_nor_beyond_the_end_and_always_ends_somewhere(start, most_messages, most_bytes):
+    limits = {"most_messages": most_messages, "most_bytes": most_bytes}
+    end = capped(start, 201, FACTS, **limits)
+
+    assert start <= end <= max(start, 201)
+    if start < 201:
+        assert end > max(start, 101) or end == 201
