@@ -100,6 +100,17 @@ def naming(stream: str, option: str = "") -> Generator[None]:
         raise named(error, stream, option) from None
 
 
+def vanished(stream: str, lo: int, first: int) -> DataLost:
+    """Messages are gone before they were read."""
+    return DataLost(
+        f"stream {stream!r}, see option failOnDataLoss: expected messages from sequence {lo} on, the first that is left is {first}: "
+        "they were removed before they were read",
+        stream,
+        lo,
+        first,
+    )
+
+
 def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
     """The stream is another one of the same name."""
     return StreamRecreated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jsproto.jetstream.api.enums import RetentionPolicy
 from jsproto.jetstream.range_plan import RangeFacts
 
 
@@ -13,6 +14,18 @@ def behind(facts: RangeFacts) -> int:
 def first(facts: RangeFacts) -> int:
     """The stream's first sequence; with an empty stream the one behind its last."""
     return min(facts.first_seq, behind(facts)) if facts.messages and facts.first_seq else behind(facts)
+
+
+def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | None:
+    """The first sequence that is still there, if messages of ``[lo, hi)`` before it have vanished; ``None`` if none has.
+
+    A stream that keeps only the newest of each subject moves its beginning over what was replaced, and one that lets go of what was
+    acknowledged moves it over what was meant for others; with filters nobody can tell that from a loss.
+    """
+    others = filtered and facts.retention != RetentionPolicy.LIMITS
+    if facts.compacts or others or lo >= first(facts):
+        return None
+    return min(first(facts), hi)
 
 
 def capped(

@@ -20,7 +20,7 @@ from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
 from jsproto_spark import planning
 from jsproto_spark.arrow import arrow_schema, asked, batches
 from jsproto_spark.columns import chosen
-from jsproto_spark.errors import Unreadable, naming
+from jsproto_spark.errors import Unreadable, naming, vanished
 from jsproto_spark.link import asking, client
 from jsproto_spark.options import Settings
 
@@ -128,10 +128,18 @@ class Reading:
                 return None
 
     def parts(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
-        """The tasks for a range."""
+        """The tasks for a range.
+
+        Raises:
+            DataLost: its beginning has vanished, and that is an error.
+        """
         read = self.settings.read
         if lo >= hi:
             return []
+        if read.fail_on_data_loss:
+            first = planning.vanished(lo, hi, facts, filtered=bool(self.subjects))
+            if first is not None:
+                raise vanished(facts.stream, lo, first)
         with naming(self.settings.where.stream, "readMode"):
             plan: RangePlan = plan_of(
                 facts,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.jetstream.range_plan import RangeFacts
-from jsproto_spark.planning import behind, capped, first
+from jsproto_spark.planning import behind, capped, first, vanished
 
 FACTS = RangeFacts(
     stream="S",
@@ -59,3 +59,15 @@ def test_it_never_goes_back_nor_beyond_the_end_and_always_ends_somewhere(start, 
     assert start <= end <= max(start, 201)
     if start < 201:
         assert end > max(start, 101) or end == 201
+
+
+def test_messages_have_vanished_if_the_stream_begins_behind_the_range():
+    assert vanished(101, 150, FACTS, filtered=False) is None
+    assert 101 == vanished(100, 150, FACTS, filtered=True)
+    assert 50 == vanished(1, 50, FACTS, filtered=False)
+
+
+def test_what_was_replaced_or_meant_for_others_is_no_loss():
+    assert vanished(1, 150, evolve(FACTS, compacts=True), filtered=False) is None
+    assert vanished(1, 150, evolve(FACTS, retention="interest"), filtered=True) is None
+    assert 101 == vanished(1, 150, evolve(FACTS, retention="interest"), filtered=False)
