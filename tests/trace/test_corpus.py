@@ -45,11 +45,10 @@ def test_lint_finds_in_every_recording_exactly_what_must_be_found(corpus):
     }
 
 
-def test_recordings_of_the_newest_server_read_the_same_however_they_are_cut(corpus):
+def test_every_recording_reads_the_same_however_it_is_cut(corpus):
+    """What `jsproto replay FOLDER` does."""
     frames = 0
     for name, path in corpus.items():
-        if not name.startswith("2.15.1/"):
-            continue
         replay = Replay()
         with path.open("rb") as file:
             for line, record in Trace(file).records():
@@ -57,14 +56,12 @@ def test_recordings_of_the_newest_server_read_the_same_however_they_are_cut(corp
         assert [each for each in replay.unknown if each[1] == "<"] == [], name
         frames += replay.counted.total()
 
-    assert frames > 1000
+    assert frames > 5000
 
 
 def test_a_recording_without_a_payload_of_users_is_judged_as_before(corpus):
     written, small = 0, 0
     for name, path in corpus.items():
-        if not name.startswith("2.15.1/"):
-            continue
         with path.open("rb") as file:
             records = [record for _, record in Trace(file).records()]
         before = Lint()
@@ -82,5 +79,5 @@ def test_a_recording_without_a_payload_of_users_is_judged_as_before(corpus):
         written += 1
         small += len(text) < path.stat().st_size
 
-    assert written > 100
+    assert written > 500
     assert small > written / 2
