@@ -1,0 +1,192 @@
+"""Batch reads without Spark: the range that a plan fixes, and what filters leave of it, against a real server."""
+
+import pickle
+from datetime import timedelta
+
+import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+)
+
+from jsproto.jetstream.errors import DataLost
+from jsproto.jetstream.range_options import Way
+from jsproto_spark.batch import BatchReader
+from jsproto_spark.errors import InvalidOption, Unreadable
+from jsproto_spark.options import Use, settings_of
+from jsproto_spark.source import JetStreamSource
+from tests.spark.feeding import SEQUENCES, fill, new_stream, options, read
+
+pytestmark = pytest.mark.live
+
+
+def reader(nc, stream, schema=SEQUENCES, **given):
+    return JetStreamSource(options(nc, stream, **given)).reader(schema)
+
+
+def rows(nc, stream, **given):
+    made = reader(nc, stream, **given)
+    return read(made, made.partitions())
+
+
+def test_a_batch_is_all_there_is_by_default(broker):
+    assert list(range(1, 101)) == rows(broker, new_stream(broker, 100))
+    assert [] == rows(broker, new_stream(broker))
+
+
+def test_it_begins_and_ends_where_the_options_say(broker):
+    stream = new_stream(broker, 100)
+    at = {seq: stream.messages.by_seq(seq).time for seq in (31, 61)}
+
+    assert list(range(11, 21)) == rows(broker, stream, startingOffsets="11", endingOffsets="21")
+    assert list(range(31, 61)) == rows(
+        broker, stream, startingTimestamp=str(at[31]), endingTimestamp=str(at[61])
+    )
+    assert [] == rows(broker, stream, startingOffsets="latest")
+    assert list(range(91, 101)) == rows(broker, stream, startingOffsets="91", endingOffsets="5000")
+    assert list(range(91, 101)) == rows(
+        broker, stream, startingOffsets="91", endingTimestamp="2100-01-01T00:00:00Z"
+    )
+    with pytest.raises(Unreadable, match="startingOffsetsByTimestampStrategy"):
+        rows(broker, stream, startingTimestamp="2100-01-01T00:00:00Z")
+
+
+def test_only_the_subjects_of_the_options_are_read(broker):
+    stream = new_stream(broker, 9)
+
+    assert [1, 3, 4, 6, 7, 9] == rows(broker, stream, subjects=f"{stream.name}.0,{stream.name}.2")
+
+
+def test_a_plan_is_fixed_and_travels(broker):
+    stream = new_stream(broker, 100)
+    made = reader(broker, stream, minPartitions="4")
+    parts = pickle.loads(pickle.dumps(made.partitions()))
+    fill(broker, stream, 50)
+
+    assert list(range(1, 101)) == read(pickle.loads(pickle.dumps(made)), parts)
+    assert 4 == len(parts)
+
+
+@pytest.mark.parametrize("mode", ["consumer", "direct"])
+def test_both_ways_of_reading_give_the_same(broker, mode):
+    stream = new_stream(broker, 100)
+    made = reader(broker, stream, readMode=mode)
+    [part] = made.partitions()
+
+    assert Way[mode.upper()] is part.way
+    assert list(range(1, 101)) == read(made, [part])
+
+
+def test_a_work_queue_is_read_by_direct_gets_and_nothing_is_taken_from_it(broker):
+    # 4.4: a consumer that acknowledges nothing is refused there (10084).
+    stream = new_stream(broker, 50, retention="workqueue")
+
+    assert list(range(1, 51)) == rows(broker, stream)
+    assert (50, 0) == (stream.info().state.messages, stream.info().state.consumer_count)
+    with pytest.raises(Unreadable, match="see option readMode"):
+        rows(broker, stream, readMode="consumer")
+
+
+def test_an_interest_stream_is_read_by_consumer_whatever_its_replicas(broker):
+    # 4.4: there a consumer must have as many replicas as the stream, so none is asked for.
+    stream = new_stream(broker, retention="interest")
+    stream.create_consumer(durable_name="keeps")
+    fill(broker, stream, 50)
+
+    assert list(range(1, 51)) == rows(broker, stream)
+
+
+def test_direct_gets_that_are_not_allowed_are_one_line_that_names_the_option(broker):
+    stream = new_stream(broker, 1, allow_direct=False)
+    with pytest.raises(Unreadable, match="see option readMode") as caught:
+        rows(broker, stream, readMode="direct")
+
+    assert stream.name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_beginning_that_is_gone_is_a_loss_unless_it_is_allowed(broker):
+    stream = new_stream(broker, 100)
+    stream.purge(seq=51)
+    with pytest.raises(DataLost, match="failOnDataLoss"):
+        rows(broker, stream, startingOffsets="1")
+
+    assert list(range(51, 101)) == rows(broker, stream, startingOffsets="1", failOnDataLoss="false")
+    assert list(range(51, 101)) == rows(broker, stream)
+
+
+def test_no_consumer_is_left_behind_however_a_task_ends(broker):
+    stream = new_stream(broker, 20_000)
+    made = reader(broker, stream)
+    [part] = made.partitions()
+    halfway = made.read(part)
+    next(halfway)
+    assert 1 == stream.info().state.consumer_count
+    halfway.close()  # what a limit or a cancelled task comes to
+    assert 0 == stream.info().state.consumer_count
+
+    failing = made.read(part)
+    next(failing)
+    with pytest.raises(KeyError):
+        failing.throw(KeyError("in the sink"))
+    assert 0 == stream.info().state.consumer_count
+
+
+# ------------------------------------------------------------------------------------------------ filters
+
+
+def pushed(nc, stream, *filters, **given):
+    made = reader(nc, stream, pushdown="true", **given)
+    assert list(filters) == made.pushFilters(list(filters))  # all are given back: Spark filters again
+    return read(made, made.partitions())
+
+
+def test_only_the_class_for_it_has_push_filters(broker):
+    # With pushFilters merely defined and Spark's setting off, as it is by default, every query fails.
+    stream = new_stream(broker)
+
+    assert "pushFilters" not in vars(BatchReader)
+    assert isinstance(reader(broker, stream), BatchReader)
+    assert "pushFilters" in vars(type(reader(broker, stream, pushdown="true")))
+    with pytest.raises(InvalidOption, match="option pushdown with batch read"):
+        settings_of(options(broker, stream, pushdown="true"), Use.STREAM_READ)
+
+
+def test_filters_by_sequence_time_and_subject_narrow_what_is_read(broker):
+    stream = new_stream(broker, 90)
+    at = stream.messages.by_seq(40).time.datetime
+
+    assert list(range(41, 50)) == pushed(
+        broker, stream, GreaterThan(("sequence",), 40), LessThan(("sequence",), 50)
+    )
+    assert [2, 5, 8] == pushed(
+        broker, stream, EqualTo(("subject",), f"{stream.name}.1"), LessThanOrEqual(("sequence",), 9)
+    )
+    since = pushed(broker, stream, GreaterThanOrEqual(("timestamp",), at))
+    assert 40 in since
+    assert 1 not in since
+    until = pushed(broker, stream, LessThan(("timestamp",), at))
+    assert until == list(range(1, len(until) + 1))
+    assert len(until) < 41
+
+
+def test_filters_that_nothing_can_pass_read_nothing(broker):
+    stream = new_stream(broker, 30)
+
+    assert [] == pushed(broker, stream, GreaterThan(("sequence",), 30))
+    assert [] == pushed(broker, stream, EqualTo(("subject",), "elsewhere"), subjects=f"{stream.name}.*")
+    later = stream.messages.by_seq(30).time.datetime + timedelta(days=1)
+    assert [] == pushed(broker, stream, GreaterThan(("timestamp",), later))
+
+
+def test_what_is_negated_or_unknown_narrows_nothing(broker):
+    stream = new_stream(broker, 30)
+
+    assert list(range(1, 31)) == pushed(
+        broker, stream, Not(EqualTo(("sequence",), 3)), EqualTo(("payload",), b"1"), In(("stream",), ("x",))
+    )

@@ -1,0 +1,148 @@
+"""What is processed is released, all of it and never early: interest streams by a cursor, work queues by a purge."""
+
+import pytest
+
+from jsproto.errors import JsprotoError
+from jsproto_spark.errors import Unreadable
+from tests.spark.feeding import Query, fill, new_stream
+
+pytestmark = pytest.mark.live
+
+CURSOR = {"startingOffsets": "earliest", "releaseMode": "cursor", "cursor": "spark-cursor"}
+PURGE = {"startingOffsets": "earliest", "releaseMode": "purge"}
+NEXT = {"releaseOn": "nextPlan"}
+
+
+def held(stream):
+    return stream.info().state.messages
+
+
+def interest(nc):
+    return new_stream(nc, retention="interest")
+
+
+def queue(nc, messages=0, **config):
+    return new_stream(nc, messages, retention="workqueue", **config)
+
+
+def test_an_interest_stream_keeps_messages_for_the_cursor_from_the_start(broker):
+    stream = interest(broker)
+    query = Query(broker, stream, **CURSOR)
+    query.initial()
+    fill(broker, stream, 50)
+
+    assert 50 == held(stream)
+    assert list(range(1, 51)) == query.all()
+
+
+@pytest.mark.parametrize("kind", ["interest", "queue"])
+def test_with_the_next_plan_nothing_is_left_behind_a_run(broker, kind, eventually):
+    # 4.2: Spark's commit never comes for the last batch of a run; on it alone the last 40 stay in the stream.
+    stream = interest(broker) if kind == "interest" else queue(broker)
+    query = Query(
+        broker, stream, maxMessagesPerTrigger="40", **(CURSOR if kind == "interest" else PURGE), **NEXT
+    )
+    query.initial()
+    fill(broker, stream, 200)
+
+    assert list(range(1, 201)) == query.all()
+    assert eventually(lambda: held(stream) == 0)
+
+
+@pytest.mark.parametrize("kind", ["interest", "queue"])
+def test_with_the_commit_the_last_batch_of_a_run_stays(broker, kind, eventually):
+    stream = interest(broker) if kind == "interest" else queue(broker)
+    query = Query(broker, stream, maxMessagesPerTrigger="40", **(CURSOR if kind == "interest" else PURGE))
+    query.initial()
+    fill(broker, stream, 200)
+    query.all()
+
+    assert eventually(lambda: held(stream) == 40)
+
+
+@pytest.mark.parametrize("kind", ["interest", "queue"])
+@pytest.mark.parametrize("when", ["commit", "nextPlan"])
+def test_a_killed_run_releases_nothing_that_was_not_committed(broker, kind, when, eventually):
+    stream = interest(broker) if kind == "interest" else queue(broker)
+    given = {**(CURSOR if kind == "interest" else PURGE), "releaseOn": when, "maxMessagesPerTrigger": "40"}
+    query = Query(broker, stream, **given)
+    query.initial()
+    fill(broker, stream, 200)
+    query.plan()
+    query.run()
+    query.plan()
+    query.run(commit=False)
+    query.crash()
+
+    assert eventually(
+        lambda: stream.info().state.first_seq == 41
+    )  # the first batch, which is done, and no more
+    assert list(range(1, 201)) == query.all()
+
+
+def test_where_a_query_begins_nothing_is_processed_yet(broker):
+    # A naive release of everything before the start of the first batch takes what nobody has read.
+    stream = new_stream(broker, 100)
+    query = Query(broker, stream, releaseMode="cursor", cursor="seen", **NEXT)
+    query.initial()
+    query.plan()
+    cursor = stream.consumer("seen").info()
+
+    assert 100 == cursor.num_pending
+    fill(broker, stream, 10)
+    query.all()
+    assert 0 == stream.consumer("seen").info().num_pending
+
+
+def test_a_purge_takes_only_what_is_read(broker):
+    stream = queue(broker, 90)
+    query = Query(broker, stream, **PURGE, **NEXT, subjects=f"{stream.name}.0,{stream.name}.1")
+    query.all()
+
+    assert 30 == held(stream)
+    assert {"2"} == {
+        subject.rpartition(".")[2] for subject in stream.info(subjects_filter=">").state.subjects
+    }
+
+
+def test_a_queue_that_others_work_on_is_not_purged_unless_it_is_forced(broker):
+    stream = queue(broker, 10)
+    stream.create_consumer(durable_name="other", filter_subject=f"{stream.name}.9")
+    with pytest.raises(Unreadable, match="see option purgeDespiteConsumers: expected no consumer"):
+        Query(broker, stream, **PURGE).initial()
+
+    query = Query(broker, stream, **PURGE, **NEXT, purgeDespiteConsumers="true")
+    query.all()
+    assert 0 == held(stream)
+
+
+def test_only_a_work_queue_is_purged_and_no_work_queue_has_a_cursor(broker):
+    with pytest.raises(
+        Unreadable, match="option releaseMode: expected a work-queue stream to purge, seen retention limits"
+    ):
+        Query(broker, new_stream(broker, 1), **PURGE).initial()
+    with pytest.raises(Unreadable, match="option releaseMode: expected purge for a work-queue stream"):
+        Query(broker, queue(broker), **CURSOR).initial()
+
+
+def test_what_the_server_refuses_to_release_is_one_line_that_names_the_option(broker):
+    stream = queue(broker, 10, deny_purge=True)
+    query = Query(broker, stream, **PURGE, **NEXT)
+
+    with pytest.raises(JsprotoError, match="see option releaseMode") as caught:
+        query.all()
+    assert "\n" not in str(caught.value)
+    assert list(range(1, 11)) == query.rows  # and nothing that was read is lost by it
+
+
+def test_a_cursor_that_is_there_already_goes_on(broker):
+    stream = interest(broker)
+    first = Query(broker, stream, **CURSOR, **NEXT)
+    first.initial()
+    fill(broker, stream, 10)
+    first.all()
+    again = Query(broker, stream, **CURSOR, **NEXT)
+    fill(broker, stream, 10)
+
+    assert list(range(11, 21)) == again.all()
+    assert 1 == len(list(stream.consumer_names()))

@@ -1,0 +1,179 @@
+"""The sink without Spark: tasks that publish Arrow batches through a window, against a real server."""
+
+import logging
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from jsproto.errors import JsprotoError, NoResponders
+from jsproto_spark.errors import InvalidColumns, Unreadable
+from jsproto_spark.options import Use, settings_of
+from jsproto_spark.source import JetStreamSource
+from jsproto_spark.writer import StreamWriter, Writing, Written
+from tests.spark.feeding import new_stream, options
+
+pytestmark = pytest.mark.live
+
+ROWS = StructType([
+    StructField("subject", StringType()), StructField("payload", BinaryType()), StructField("msg_id", StringType()),
+])  # fmt: skip
+PLAIN = StructType(ROWS.fields[:2])
+
+
+def rows(stream, numbers, ids=True):
+    columns = {
+        "subject": [f"{stream.name}.a" for _ in numbers],
+        "payload": [b"%d" % number for number in numbers],
+        **({"msg_id": [f"id-{number}" for number in numbers]} if ids else {}),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def writing(nc, stream, schema=ROWS, **given):
+    return Writing(settings_of(options(nc, stream, **given), Use.BATCH_WRITE), schema, overwrite=False)
+
+
+def held(stream):
+    return stream.info().state.messages
+
+
+def test_a_task_ends_when_every_row_is_acknowledged(broker):
+    stream = new_stream(broker)
+    done = writing(broker, stream).write(iter([rows(stream, range(600)), rows(stream, range(600, 1000))]))
+
+    assert Written(rows=1000, duplicates=0, last=1000) == done
+    assert 1000 == held(stream)
+    assert ("id-7", stream.name) == tuple(
+        stream.messages.by_seq(8).headers[name] for name in ("Nats-Msg-Id", "Nats-Expected-Stream")
+    )
+
+
+def test_a_task_that_runs_again_stores_nothing_twice_if_rows_have_ids(broker):
+    stream = new_stream(broker)
+    work = writing(broker, stream)
+    work.write(iter([rows(stream, range(500))]))  # killed behind 500 rows, and run again
+
+    assert Written(rows=1000, duplicates=500, last=1000) == work.write(iter([rows(stream, range(1000))]))
+    assert 1000 == held(stream)
+
+
+def test_without_ids_it_stores_them_again(broker):
+    stream = new_stream(broker)
+    work = writing(broker, stream, PLAIN)
+    work.write(iter([rows(stream, range(500), ids=False)]))
+    work.write(iter([rows(stream, range(1000), ids=False)]))
+
+    assert 1500 == held(stream)
+
+
+def test_behind_the_duplicate_window_ids_are_forgotten(broker, eventually):
+    stream = new_stream(broker, duplicate_window=timedelta(milliseconds=100))
+    work = writing(broker, stream)
+
+    def written_twice():
+        work.write(iter([rows(stream, [1])]))
+        return held(stream) > 1
+
+    assert eventually(written_twice)
+
+
+def test_ids_by_place_are_the_same_when_the_same_rows_come_again(broker):
+    stream = new_stream(broker)
+    work = writing(broker, stream, PLAIN, autoMsgId="true")
+    work.write(iter([rows(stream, range(10), ids=False)]))
+    again = work.write(iter([rows(stream, range(4), ids=False), rows(stream, range(4, 20), ids=False)]))
+    another = writing(broker, stream, PLAIN, autoMsgId="true").write(
+        iter([rows(stream, range(10), ids=False)])
+    )
+
+    assert (20, 10) == (again.rows, again.duplicates)
+    assert 0 == another.duplicates
+
+
+def test_the_option_subject_is_where_all_rows_go(broker):
+    stream = new_stream(broker)
+    schema = StructType([StructField("payload", StringType())])
+    writing(broker, stream, schema, subject=f"{stream.name}.all").write(
+        iter([pa.RecordBatch.from_pydict({"payload": ["x", "y"]})])
+    )
+
+    assert {f"{stream.name}.all": 2} == dict(stream.info(subjects_filter=">").state.subjects)
+
+
+def test_a_subject_that_no_stream_stores_is_a_permanent_error(broker):
+    # 4.8: the answer is 503 with an empty body; who parses it as JSON fails with something else.
+    stream = new_stream(broker)
+    batch = pa.RecordBatch.from_pydict({"subject": ["nowhere"], "payload": [b""], "msg_id": ["1"]})
+    with pytest.raises(Unreadable, match="NoResponders") as caught:
+        writing(broker, stream).write(iter([batch]))
+
+    assert f"stream '{stream.name}'" in str(caught.value)
+    assert NoResponders.__name__ in str(caught.value)
+
+
+def test_a_subject_of_another_stream_is_refused_and_nothing_is_stored(broker):
+    stream, other = new_stream(broker), new_stream(broker)
+    with pytest.raises(Unreadable, match="see option stream: WrongStream"):
+        writing(broker, stream).write(iter([rows(other, range(3))]))
+
+    assert 0 == held(other)
+
+
+def test_a_failure_ends_the_task_before_the_next_batch(broker):
+    stream = new_stream(broker, max_msgs=5, discard="new")
+
+    def batches():
+        yield rows(stream, range(100))
+        yield rows(stream, range(100, 200))
+        pytest.fail("a third batch was asked for")
+
+    with pytest.raises(JsprotoError, match="StreamFull"):
+        writing(broker, stream, window="10").write(batches())
+    assert 5 == held(stream)
+
+
+def test_the_last_sequence_of_the_subject_is_checked_by_the_stream(broker):
+    stream = new_stream(broker)
+    schema = StructType([*PLAIN.fields, StructField("expected_last_subject_sequence", LongType())])
+    batch = pa.RecordBatch.from_pydict({
+        "subject": [f"{stream.name}.a"] * 2, "payload": [b""] * 2, "expected_last_subject_sequence": [0, 0],
+    })  # fmt: skip
+    with pytest.raises(Unreadable, match="WrongLastSequence"):
+        writing(broker, stream, schema).write(iter([batch]))
+
+
+def test_what_is_wrong_is_said_on_the_driver(broker):
+    stream = new_stream(broker)
+    source = JetStreamSource(options(broker, stream))
+    with pytest.raises(Unreadable, match="expected mode append"):
+        source.writer(ROWS, overwrite=True)
+    with pytest.raises(InvalidColumns, match="expected a column payload"):
+        source.streamWriter(StructType(ROWS.fields[:1]), overwrite=False)
+    with pytest.raises(Unreadable, match="see option stream: StreamNotFound"):
+        JetStreamSource({**options(broker, stream), "stream": "NOPE"}).writer(ROWS, overwrite=False)
+
+
+def test_a_window_of_ids_that_is_too_short_is_said(broker, caplog):
+    stream = new_stream(broker)
+    with caplog.at_level(logging.WARNING, "jsproto_spark"):
+        writing(broker, stream, msgIdColumn="msg_id", expectedOutage="1h")
+    assert "remembers message ids for 120 s, expectedOutage is 3600 s" in caplog.text
+
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "jsproto_spark"):
+        writing(broker, stream, msgIdColumn="msg_id", expectedOutage="1m")
+    assert not caplog.text
+
+
+def test_commit_and_abort_say_what_is_stored(broker, caplog):
+    stream = new_stream(broker)
+    writer = StreamWriter(settings_of(options(broker, stream), Use.STREAM_WRITE), ROWS)
+    done = writer.write(iter([rows(stream, range(10))]))
+    with caplog.at_level(logging.INFO, "jsproto_spark"):
+        writer.commit([done, None], 7)
+        writer.abort([done, None], 8)
+
+    assert f"micro-batch 7: 10 rows in stream '{stream.name}', 0 of them were there already" in caplog.text
+    assert "micro-batch 8 was given up: 10 rows of 1 tasks" in caplog.text
