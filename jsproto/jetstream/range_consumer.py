@@ -17,7 +17,7 @@ from jsproto.core.conversation import Port
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError, NoResponders
-from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed
@@ -316,7 +316,11 @@ class ByConsumer(RangeWay):
 
 
 def _sequence(frame: Delivery) -> int:
-    return AckSubject.parse(frame[REPLY]).stream_sequence
+    """The sequence of a message; 0 if it does not say it, which whoever reads it will be told by `DeliveredRows`."""
+    try:
+        return AckSubject.parse(frame[REPLY]).stream_sequence
+    except InvalidAckSubject:
+        return 0
 
 
 def _sequences(frames: Sequence[Delivery]) -> Iterator[int]:

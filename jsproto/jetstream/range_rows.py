@@ -14,22 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias, cast, final
+from typing import Final, NamedTuple, cast, final
 
 from jsproto.errors import InvalidResponse, shorten
 from jsproto.jetstream.ack import AckSubject
 from jsproto.jetstream.api.stored import bare_block, number
 from jsproto.jetstream.api.values import UINT64_MAX, Timestamp
+from jsproto.wire.blocks import pairs_of_all
 from jsproto.wire.frames import BLOCK, PAYLOAD, REPLY, SUBJECT, Delivery
-from jsproto.wire.headers import header_value, pairs_of
-
-#: Names and values of a message's headers, in order.
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
+from jsproto.wire.headers import Pairs, header_value
 
 _SUBJECT: Final = itemgetter(SUBJECT)
 _REPLY: Final = itemgetter(REPLY)
 _BLOCK: Final = itemgetter(BLOCK)
 _PAYLOAD: Final = itemgetter(PAYLOAD)
+#: Dots of a reply subject of the short form, and the numbers of both forms.
+_SHORT: Final = 8
+_NUMBERS: Final = 5
 #: So many digits has the largest uint64.
 _DIGITS: Final = 20
 
@@ -112,7 +113,7 @@ class Rows:
     def headers(self) -> list[Pairs]:
         """Names and values of their headers in order; damaged lines are left out."""
         if self._headers is None:
-            self._headers = [() if block is None else pairs_of(block) for block in self.blocks]
+            self._headers = pairs_of_all(self.blocks)
         return self._headers
 
     # ------------------------------------------------------------------ what only a consumer says
@@ -236,32 +237,50 @@ class DeliveredRows(Rows):
         """One of the five numbers behind the consumer's name."""
         if not self._width:
             self._split()
-        width = self._width
-        # The short form has the stream at 2, the long one domain and account before it; none is as wide as one token.
-        if width > 1:
-            column = self._tokens[(4 if width == 9 else 6) + at :: width]
-            if all(column) and "".join(column).isdecimal() and max(map(len, column)) <= _DIGITS:
-                numbers = list(map(int, column))
-                if max(numbers) <= UINT64_MAX:
-                    return numbers
-        return [cast("int", AckSubject.parse(reply)[at + 4]) for reply in map(_REPLY, self.frames)]
+        numbers = self._read(at) if self._tokens else None
+        if numbers is None:
+            return [cast("int", AckSubject.parse(reply)[at + 4]) for reply in map(_REPLY, self.frames)]
+        return numbers
 
     def _split(self) -> None:
-        """Cut all reply subjects at once, if they have one form."""
-        replies = list(map(_REPLY, self.frames))
-        text = ".".join(replies)
-        width = replies[0].count(".") + 1
-        tokens: Sequence[str] = text.split(".")
-        count = len(replies)
+        """Cut all reply subjects at once, if they differ in nothing but their numbers.
+
+        The last token of one and the first number of the next stay together, with a line end between them: if each such
+        place holds one, and there are no others, then each reply subject has as many tokens as the first.
+        """
+        first = self.frames[0][REPLY]
+        names = ".".join(first.split(".")[: 4 if first.count(".") == _SHORT else 6])
+        # Behind the five numbers there may be tokens that are none of our business.
+        width = first.count(".") - names.count(".")
+        text = "\n" + "\n".join(map(_REPLY, self.frames))
+        tokens: Sequence[str] = text.replace(f"\n{names}.", "\n").split(".")
+        count = len(self.frames)
+        self._width = width - 1 or 1
+        seams = tokens[0 :: self._width]
         sound = (
-            (width == 9 or width >= 11)
-            and text.isascii()
-            and len(tokens) == width * count
-            and tokens[0::width].count("$JS") == count
-            and tokens[1::width].count("ACK") == count
+            width >= _NUMBERS
+            and names.startswith("$JS.ACK.")
+            and len(tokens) == self._width * count + 1
+            and sum(["\n" in seam for seam in seams]) == count
+            and "\n" not in seams[-1]
         )
-        self._width = width if sound else 1
         self._tokens = tokens if sound else ()
+
+    def _read(self, at: int) -> list[int] | None:
+        """A column of the tokens, if it holds nothing but numbers."""
+        width = self._width
+        if at == 0:
+            column = [seam.rpartition("\n")[2] for seam in self._tokens[0:-1:width]]
+        elif at == width:
+            column = [seam.partition("\n")[0] for seam in self._tokens[width::width]]
+        else:
+            column = self._tokens[at::width]
+        digits = "".join(column)
+        if all(column) and digits.isascii() and digits.isdecimal() and max(map(len, column)) <= _DIGITS:
+            numbers = list(map(int, column))
+            if max(numbers) <= UINT64_MAX:
+                return numbers
+        return None
 
 
 # ------------------------------------------------------------------------------------------------ directly

@@ -75,9 +75,7 @@ class Track(Stateful):
             if first > self.last + 1:
                 self.gap = self.last + 1
             elif last - first + 1 != count:
-                self.gap = next(
-                    (expected for expected, seen in enumerate(sequences, first) if expected != seen), 0
-                )
+                self.gap = next(due for due, seen in enumerate(sequences, first) if due != seen)
         self.last = last
 
     def passed(self) -> None:

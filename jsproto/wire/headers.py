@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Final, NamedTuple, TypeAlias, cast, final
 
 from attrs import frozen
 
 from jsproto.errors import InvalidHeader, shorten
 
+#: Names and values in order.
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
 #: What :class:`Headers` is built from: a mapping to one value or several, or pairs in order.
 HeaderItems: TypeAlias = "Headers | Mapping[str, str | Sequence[str]] | Iterable[tuple[str, str]]"
 
@@ -42,9 +43,6 @@ _BLANKS: Final = " \t"
 _NAME: Final = re.compile(r"[!-9;-~]+").fullmatch
 #: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by the caller.
 _STATUS: Final = re.compile(rb"NATS/1\.0[ \t]+([0-9]{3})(?![^ \t\r\n])[ \t]*([^\r\n]*)").match
-#: The lines of a block as they are usually written; what is no such line is not found.
-_PAIRS: Final = re.compile(r"([!-9;-~]+): ((?![ \t])[^\r\n]*)\r\n").findall
-_HEAD: Final = "NATS/1.0\r\n"
 #: A block may be damage from end to end: so many lines are listed, the rest is counted.
 _LISTED_DEFECTS: Final = 64
 
@@ -88,23 +86,17 @@ def header_value(block: bytes, name: bytes) -> str | None:
     return value.strip(b" \t\r").decode("utf-8", "surrogateescape")
 
 
-def pairs_of(block: bytes) -> tuple[tuple[str, str], ...]:
-    """Names and values in order: equals ``Headers.parse(block).items()``, and is several times as fast on a sound block.
+def pairs_of(block: bytes) -> Pairs:
+    """Names and values in order, without those of damaged lines: ``Headers.parse(block).items()``, without the object.
 
-    The usual lines are found at once. If they are as long together as the block, there was nothing else in it.
+    `jsproto.wire.blocks` does it for many blocks at once.
     """
-    text = block.decode("utf-8", "surrogateescape")
-    found = cast("list[tuple[str, str]]", _PAIRS(text))
-    size = len(_HEAD) + 2 + 4 * len(found) + sum(map(len, chain.from_iterable(found)))
-    if (
-        size != len(text)
-        or not text.startswith(_HEAD)
-        or not text.endswith("\r\n\r\n")
-        or " \r" in text
-        or "\t\r" in text
-    ):
-        return Headers.parse(block).items()
-    return tuple(found)
+    return _Reading(block.decode("utf-8", "surrogateescape")).result()[0]
+
+
+def is_name(text: str) -> bool:
+    """Whether a header can have this name (ADR-4)."""
+    return _NAME(text) is not None
 
 
 @final

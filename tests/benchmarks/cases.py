@@ -44,7 +44,8 @@ MEMORY = Figure(key="bytes_each", unit="bytes each", more_is_better=False)
 class Case:
     """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it.
 
-    A case that is ``filled`` has the stream and its messages without a consumer: the peer makes its own.
+    A case that is ``filled`` has the stream and its messages (with headers if ``frames`` is ``hmsg``) without a consumer: the
+    peer makes its own.
     """
 
     title: str
@@ -81,6 +82,20 @@ CASES = {
     "ordered": Case(title="ordered consumer", verb="ordered", items=200_000, filled=True),
     "ordered-push": Case(
         title="ordered consumer, push form", verb="ordered_push", items=200_000, filled=True
+    ),
+    "range": Case(
+        title="a whole stream, 2 headers, all parsed",
+        verb="read_range",
+        items=200_000,
+        frames="hmsg",
+        filled=True,
+    ),
+    "range-callback": Case(
+        title="the same, for callbacks where there are some",
+        verb="read_range_by_callback",
+        items=200_000,
+        frames="hmsg",
+        filled=True,
     ),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
     "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
@@ -130,7 +145,15 @@ def _found(module: str) -> bool:
         return False
 
 
-_SLOW = {"consume": 50_000, "consume-ack": 50_000, "push": 50_000, "ordered": 50_000, "ordered-push": 50_000}
+_SLOW = {
+    "consume": 50_000,
+    "consume-ack": 50_000,
+    "push": 50_000,
+    "ordered": 50_000,
+    "ordered-push": 50_000,
+    "range": 50_000,
+    "range-callback": 50_000,
+}
 
 PEERS = {
     "jsproto_asyncio": Contender(distribution="", imports="jsproto_io.asyncio"),

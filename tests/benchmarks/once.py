@@ -143,7 +143,7 @@ async def ask(peer: object, case: Case, watch: Watch, n: int) -> dict:
             await verb(watch, "BENCH", "C", n, BATCH, ack=case.ack != "none")
         case "ordered":
             await verb(watch, "BENCH", "bench.>", n, ORDERED)
-        case "push" | "ordered_push":
+        case "push" | "ordered_push" | "read_range" | "read_range_by_callback":
             await verb(watch, "BENCH", "bench.>", n)
         case "fetch" | "consume_batches":
             await verb(watch, "BENCH", "C", n, BATCH)

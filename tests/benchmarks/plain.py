@@ -14,6 +14,10 @@ from urllib.parse import urlsplit
 
 _CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"lang":"bench","version":"0"}\r\n'
 _SECONDS = 30.0
+_BLOCK = (
+    b"NATS/1.0\r\nOrder: order-00000001\r\n"
+    b"Trace-Parent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n"
+)
 
 
 class Plain:
@@ -79,12 +83,16 @@ class Plain:
             config |= {"max_ack_pending": -1, "ack_wait": 120_000_000_000}
         self.api(f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
 
-    def fill(self, subject: str, n: int, size: int) -> None:
-        """Store n messages, by publishes of which at most some thousand are unacknowledged at a time.
+    def fill(self, subject: str, n: int, size: int, *, headers: bool = False) -> None:
+        """Store n messages, with two headers each if wished, by publishes of which at most some thousand are unacknowledged at a time.
 
         A plain burst of core publishes would lose some: a stream drops what overflows its inbound queue.
         """
-        one = b"PUB %s _INBOX.plain %d\r\n%s\r\n" % (subject.encode(), size, b"x" * size)
+        payload = b"x" * size
+        one = b"PUB %s _INBOX.plain %d\r\n%s\r\n" % (subject.encode(), size, payload)
+        if headers:
+            sizes = len(_BLOCK), len(_BLOCK) + size
+            one = b"HPUB %s _INBOX.plain %d %d\r\n%s%s\r\n" % (subject.encode(), *sizes, _BLOCK, payload)
         per = 1024
         block = one * per
         sent = acked = 0

@@ -20,6 +20,7 @@ BARS = {
     "next": ("jsproto_asyncio", 1.3, None),
     "ordered": ("jsproto_asyncio", 1.5, None),
     "ordered-push": ("jsproto_asyncio", 1.5, None),
+    "range": ("jsproto_blocking", 5.0, 5.0),
 }
 #: What the project wants of one way beside another: case -> (peer, the other case, ratio by wall clock).
 BESIDE = {

@@ -91,7 +91,7 @@ def prepare(plain: Plain, case: Case, items: int) -> None:
     if case.verb in {"publish", "publish_window"} or case.ack or case.filled:
         plain.stream("BENCH", "bench.>")
     if case.ack or case.filled:
-        plain.fill("bench.a", items, SIZE)
+        plain.fill("bench.a", items, SIZE, headers=case.frames == "hmsg")
     if case.ack:
         plain.consumer("BENCH", "C", case.ack)
     if case.verb == "request":

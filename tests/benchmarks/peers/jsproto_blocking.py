@@ -117,6 +117,21 @@ class Peer:
     async def ordered_push(self, watch, stream, subject, n):
         self._read(watch, n, self._js.ordered_consumer(stream, form=Form.PUSH, filter_subject=subject))
 
+    async def read_range(self, watch, stream, subject, n):
+        got = total = 0
+        watch.start()
+        with self._js.stream(stream).read_range(1, n + 1) as runs:
+            for rows in runs:
+                for _, _, headers, payload in zip(
+                    rows.sequences, rows.timestamps, rows.headers, rows.payloads, strict=True
+                ):
+                    total += len(headers) + len(payload)
+                got += len(rows)
+        watch.stop()
+        assert got == n
+
+    read_range_by_callback = read_range
+
     def _read(self, watch, n, feed):
         got = 0
         watch.start()

@@ -122,12 +122,32 @@ class Peer:
     async def ordered_push(self, watch, stream, subject, n):
         await self._pushed(watch, n, subject, stream=stream, ordered_consumer=True)
 
-    async def _pushed(self, watch, n, subject, **how):
+    async def read_range(self, watch, stream, subject, n):
+        got = total = 0
+        watch.start()
+        subscription = await self._js.subscribe(subject, stream=stream, ordered_consumer=True)
+        async for message in subscription.messages:
+            place = message.metadata
+            total += place.sequence.stream and len(message.headers) + len(message.data)
+            got += 1
+            if got == n:
+                break
+        watch.stop()
+        await subscription.unsubscribe()
+
+    async def read_range_by_callback(self, watch, stream, subject, n):
+        await self._pushed(watch, n, subject, read=True, stream=stream, ordered_consumer=True)
+
+    async def _pushed(self, watch, n, subject, *, read=False, **how):
         done = asyncio.Event()
         got = 0
+        total = 0
 
-        async def count(_):
-            nonlocal got
+        async def count(message):
+            nonlocal got, total
+            if read:
+                place = message.metadata
+                total += place.sequence.stream and len(message.headers) + len(message.data)
             got += 1
             if got == n:
                 done.set()
