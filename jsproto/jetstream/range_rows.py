@@ -270,7 +270,7 @@ class DeliveredRows(Rows):
         """A column of the tokens, if it holds nothing but numbers."""
         width = self._width
         if at == 0:
-            column = [seam.rpartition("\n")[2] for seam in self._tokens[0:-1:width]]
+            column: Sequence[str] = [seam.rpartition("\n")[2] for seam in self._tokens[0:-1:width]]
         elif at == width:
             column = [seam.partition("\n")[0] for seam in self._tokens[width::width]]
         else:
