@@ -23,8 +23,8 @@ from collections import deque
 from enum import Enum
 from typing import Any, Final, TypeAlias, final
 
-#: Bytes read at once.
-CHUNK: Final = 262_144
+#: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs more than the read.
+CHUNK: Final = 122_880
 #: What connecting a socket that does not block says when nothing is wrong.
 UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 #: What tells a kernel that more will follow; 0 where it cannot be told.

@@ -283,7 +283,7 @@ class _Transport(asyncio.Transport):
         self._rung = False
         data = self._line.read()
         if data and not self._closing:
-            self._protocol.data_received(data)
+            self._protocol.heard(data)
         if self._line.ended and not self._closing:
             self._closing = True
             self._protocol.connection_lost(self._line.error)

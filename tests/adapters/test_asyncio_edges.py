@@ -176,7 +176,7 @@ def test_a_stream_that_opens_when_nobody_wants_it_any_more_is_aborted():
         link.hang_up()
         transport = Transport()
         link.connection_made(transport)
-        link.data_received(b"INFO {}\r\n")
+        link.heard(b"INFO {}\r\n")
         link.resume_writing()
         link.connection_lost(None)
 
@@ -325,7 +325,7 @@ def test_a_message_that_meets_a_cancelled_reader_is_not_lost(peer):
             reading = asyncio.create_task(anext(messages))
             await settled()
             sid = messages.feed.port.sid.encode()
-            nc._link.data_received(b"MSG a %b 1\r\n1\r\nMSG a %b 1\r\n2\r\n" % (sid, sid))
+            nc._link.heard(b"MSG a %b 1\r\n1\r\nMSG a %b 1\r\n2\r\n" % (sid, sid))
             reading.cancel()  # in the same turn as its wake-up
             with pytest.raises(asyncio.CancelledError):
                 await reading
