@@ -272,7 +272,7 @@ class _Link(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came."""
-        self.heard(bytes(self._room[:nbytes]))
+        self.heard(self._room[:nbytes].tobytes())
 
     def heard(self, data: bytes) -> None:
         """These bytes came."""

@@ -42,7 +42,7 @@ from jsproto.core.events import (
     Upgrade,
 )
 from jsproto.core.exchange import PING, Exchange, Stats
-from jsproto.core.link import ATTEMPTING, OPEN, Link, LinkInput, LinkState, LinkTimer
+from jsproto.core.link import ATTEMPTING, OPEN, OVER, Link, LinkInput, LinkState, LinkTimer
 from jsproto.core.once import Once
 from jsproto.core.options import Options, Tls
 from jsproto.core.refusals import Fate, Refusal, refusal
@@ -256,7 +256,7 @@ class Connection:
             LocalProtocolError: what the conversation wants to send can't be sent.
         """
         now = self._at(now)
-        if self._link.state in {LinkState.CLOSING, LinkState.CLOSED}:
+        if self._link.state in OVER:
             raise ConversationClosed("expected an open connection, this one is closed")
         if conversation.port.number:
             raise ConversationClosed("expected a new conversation, this one was opened before")
@@ -390,7 +390,7 @@ class Connection:
             self._stir(conversation, now)
             if len(conversation.port.fences) > fences:  # it waits for the server
                 self._exchange.limit_drain(conversation, now + self._options.drain_timeout)
-        elif self._draining is None and self._link.state not in {LinkState.CLOSING, LinkState.CLOSED}:
+        elif self._draining is None and self._link.state not in OVER:
             self._draining = dict(self._exchange.router.conversations)
             self._link.timers.set(LinkTimer.DRAIN, now + self._options.drain_timeout)
             for each in list(self._draining.values()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeAlias, final
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from jsproto.core.conversation import Conversation
 from jsproto.core.servers import Server
@@ -112,7 +112,7 @@ class Closed:
 
 
 @final
-@frozen
+@define(unsafe_hash=True)  # one for each run of messages: a frozen one costs three times as much to make
 class Ready:
     """Whoever was told to wait may ask again; ``None`` is the outbound buffer of the connection itself."""
 

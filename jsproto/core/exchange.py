@@ -144,7 +144,7 @@ class Exchange:
             raise
         if port.asked:
             router.route(port.sid, conversation)
-        self.stir(conversation, now)
+        self.offered(conversation, now)
         if conversation.ended and isinstance(conversation.error, LocalProtocolError):
             raise conversation.error
 

@@ -117,6 +117,8 @@ OPEN: Final = frozenset(
 ATTEMPTING: Final = frozenset(
     {LinkState.DIALING, LinkState.GREETED, LinkState.UPGRADING, LinkState.ASKING, LinkState.CHECKING}
 )
+#: States in which nothing new begins.
+OVER: Final = frozenset({LinkState.CLOSING, LinkState.CLOSED})
 
 
 class Link(Stateful):

@@ -26,7 +26,7 @@ from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot, Word
 from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
-from jsproto.jetstream.liveness import Liveness
+from jsproto.jetstream.liveness import liveness_of
 from jsproto.jetstream.pull import (
     BYTES_BATCH,
     OpenPull,
@@ -140,7 +140,7 @@ class Fetch(PullFeed[M]):
 
     def __init__(self, subject: str, options: FetchOptions, message: Make[M] | None = None) -> None:
         super().__init__(
-            subject, Liveness(options.heartbeat, options.heartbeat_factor), options.acking, message
+            subject, liveness_of(options.heartbeat, options.heartbeat_factor), options.acking, message
         )
         self.options = options
         self.state = FetchState.NEW
@@ -254,7 +254,7 @@ class Fetch(PullFeed[M]):
     @property
     def finished(self) -> bool:
         """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
-        return self.state is FetchState.OVER and not self._held
+        return self.state is FetchState.OVER and not (self.acking.keeps and self._held)
 
     def pulls(self, now: float) -> tuple[OpenPull, ...]:
         """The open pull as it stands, if there is one."""
@@ -288,25 +288,29 @@ class Fetch(PullFeed[M]):
             self._give_back(data)
             return
         self.liveness.seen(now)
-        room = self.pull.batch - self.pull.got
-        surplus = data[room:]
-        if surplus:
+        pull = self.pull
+        came = len(data)
+        room = pull.batch - pull.got
+        surplus: list[Delivery] = []
+        if came > room:
+            surplus = data[room:]
             data = data[:room]
+            came = room
         self.backlog.push(data)
-        self.got += len(data)
+        self.got += came
         if self.hands.every:
-            self.hands.came(len(data), now)
-        self.pull.got += len(data)
+            self.hands.came(came, now)
+        pull.got += came
         if self.options.group:
             self.pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
         if self.options.max_bytes:
             size = sum(map(pinned_size if self.options.group else message_size, data))
             self.size += size
-            self.pull.size += size
-        if self.pull.got == self.pull.batch:
+            pull.size += size
+        if pull.got == pull.batch:
             # Where bytes are bounded too, the server (2.10 on) still says 409 Batch Completed.
             self._finish(End.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING)
-        elif self.options.max_bytes and self.pull.owed_bytes == 0:
+        elif self.options.max_bytes and pull.owed_bytes == 0:
             self._finish(End.BYTES_SPENT)
         if surplus:
             self._give_back(surplus)
@@ -352,10 +356,11 @@ class Fetch(PullFeed[M]):
         """End for the user. ``left``: the server does not know yet, so something can still come."""
         self.reason = reason
         self.cause = cause
-        if self.pull is not None and self.pull.end is None:
-            self.pull.finish(reason)
+        pull = self.pull
+        if pull is not None and pull.end is None:
+            pull.finish(reason)
         self.liveness.rest()
-        if not self.acking.keeps:
+        if self.hands.every and not self.acking.keeps:
             self.hands.clear()
         if reason in _ANSWERS:
             self.port.answered()

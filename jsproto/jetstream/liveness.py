@@ -61,7 +61,8 @@ class Liveness(Stateful):
         if not (isfinite(factor) and factor >= 1):
             raise InvalidConfig(f"expected a heartbeat factor of at least 1, seen {shorten(factor)}")
         self._factor = factor
-        self.promised(heartbeat)
+        self.heartbeat = heartbeat
+        self.period = heartbeat * factor
         self.since = 0.0
         self.watching = False
         self.silent = False
@@ -102,3 +103,33 @@ class Liveness(Stateful):
             return Alarm.PERIOD
         self.silent = True
         return Alarm.EDGE
+
+
+class _Unpromised(Liveness):
+    """No heartbeats were asked for: nothing can be missed and nothing changes, so one serves all."""
+
+    __slots__ = ()
+
+    def promised(self, heartbeat: float) -> None:
+        pass
+
+    def watch(self, now: float) -> None:
+        pass
+
+    def rest(self) -> None:
+        pass
+
+    def seen(self, now: float) -> bool:
+        return False
+
+
+_UNPROMISED: Final = _Unpromised(0.0)
+
+
+def liveness_of(heartbeat: float, factor: float) -> Liveness:
+    """The watch over heartbeats that are asked for at this interval in every request, or in none.
+
+    Raises:
+        InvalidConfig: times that can't work.
+    """
+    return Liveness(heartbeat, factor) if heartbeat or factor != DEFAULT_FACTOR else _UNPROMISED
