@@ -52,6 +52,7 @@ def beforehand(document: Mapping[str, object]) -> dict[str, Beforehand]:
     return {
         each["scenario"]: Beforehand(
             requests=tuple((one["subject"], one.get("body")) for one in each.get("requests", ())),
+            subjects=tuple(each.get("subjects", ())),
             published=each.get("published", False),
         )
         for each in document["beforehand"]

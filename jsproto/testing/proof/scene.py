@@ -35,10 +35,12 @@ class Beforehand:
 
     Attributes:
         requests: API requests, each with its body, in order.
+        subjects: what somebody else listened on all the time.
         published: ``True``: whatever the answers show of messages was published before the first pull.
     """
 
     requests: tuple[tuple[str, Mapping[str, object] | None], ...] = ()
+    subjects: tuple[str, ...] = ()
     published: bool = False
 
 

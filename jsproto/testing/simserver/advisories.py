@@ -50,6 +50,17 @@ class Advisories:
             now,
         )
 
+    def pinned(self, group: str, pin: str, now: int) -> None:
+        """A client of a priority group is pinned."""
+        self._advise("PINNED", "consumer_group_pinned", {**self._of(group), "pinned_id": pin}, now)
+
+    def unpinned(self, group: str, reason: str, now: int) -> None:
+        """No client is pinned any more."""
+        self._advise("UNPINNED", "consumer_group_unpinned", {**self._of(group), "reason": reason}, now)
+
+    def _of(self, group: str) -> Table:
+        return {"account": "$G", "stream": self._stream, "consumer": self._consumer, "group": group}
+
     def _about(self, address: AckAddress) -> Table:
         return {
             "stream": self._stream,

@@ -100,27 +100,27 @@ CONSUMER_MEMBERS: Final[tuple[Member, ...]] = (
     Member("filter_subject", Kind.TEXT, ""),
     Member("filter_subjects", Kind.TEXTS, (), since=(2, 10)),
     Member("replay_policy", Kind.TEXT, "instant", omit_zero=_ALWAYS),
-    Member("rate_limit_bps", Kind.INT, 0, modelled=False),
+    Member("rate_limit_bps", Kind.INT, 0),
     Member("sample_freq", Kind.TEXT, ""),
     Member("max_waiting", Kind.INT, 0),
     Member("max_ack_pending", Kind.INT, 0),
-    Member("flow_control", Kind.BOOL, default=False, modelled=False),
+    Member("flow_control", Kind.BOOL, default=False),
     Member("headers_only", Kind.BOOL, default=False),
     Member("max_batch", Kind.INT, 0),
     Member("max_expires", Kind.DURATION, 0),
     Member("max_bytes", Kind.INT, 0),
-    Member("deliver_subject", Kind.TEXT, "", modelled=False),
-    Member("deliver_group", Kind.TEXT, "", modelled=False),
-    Member("idle_heartbeat", Kind.DURATION, 0, modelled=False),
+    Member("deliver_subject", Kind.TEXT, ""),
+    Member("deliver_group", Kind.TEXT, ""),
+    Member("idle_heartbeat", Kind.DURATION, 0),
     Member("inactive_threshold", Kind.DURATION, 0),
     Member("num_replicas", Kind.INT, 0, omit_zero=_ALWAYS),
     Member("mem_storage", Kind.BOOL, default=False),
-    Member("direct", Kind.BOOL, default=False, modelled=False),
+    Member("direct", Kind.BOOL, default=False),
     Member("metadata", Kind.OBJECT, None, since=(2, 10)),
     Member("pause_until", Kind.TEXT, "", since=(2, 11)),
-    Member("priority_groups", Kind.TEXTS, (), since=(2, 11), modelled=False),
-    Member("priority_policy", Kind.TEXT, "", since=(2, 11), modelled=False),
-    Member("priority_timeout", Kind.DURATION, 0, since=(2, 11), modelled=False),
+    Member("priority_groups", Kind.TEXTS, (), since=(2, 11)),
+    Member("priority_policy", Kind.TEXT, "", since=(2, 11)),
+    Member("priority_timeout", Kind.DURATION, 0, since=(2, 11)),
 )
 
 #: Members whose text must be one of these.
@@ -132,13 +132,33 @@ CHOICES: Final[Mapping[str, frozenset[str]]] = {
     "deliver_policy": frozenset(
         {"all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"}
     ),
-    "ack_policy": frozenset({"none", "all", "explicit"}),
-    "replay_policy": frozenset({"instant"}),
+    "ack_policy": frozenset({"none", "all", "explicit", "flow_control"}),
+    "replay_policy": frozenset({"instant", "original"}),
+    "priority_policy": frozenset({"", "none", "overflow", "pinned_client", "prioritized"}),
 }
-#: Choices that a server has and the model has not.
-NOT_MODELLED_CHOICES: Final[Mapping[str, frozenset[str]]] = {
-    "ack_policy": frozenset({"flow_control"}),
-    "replay_policy": frozenset({"original"}),
+#: Choices that came later than the member.
+CHOICES_SINCE: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
+    ("ack_policy", "flow_control"): (2, 14),
+    ("priority_policy", "prioritized"): (2, 12),
+}
+
+#: What a configuration asks of the server's API level (nats-server ``jetstream_versioning.go``).
+LEVELS: Final[Mapping[str, int]] = {
+    "allow_msg_ttl": 1,
+    "subject_delete_marker_ttl": 1,
+    "allow_msg_counter": 2,
+    "allow_atomic": 2,
+    "allow_msg_schedules": 2,
+    "allow_batched": 4,
+    "pause_until": 1,
+    "priority_groups": 1,
+    "priority_policy": 1,
+    "priority_timeout": 1,
+}
+_VALUE_LEVELS: Final[Mapping[tuple[str, str], int]] = {
+    ("persist_mode", "async"): 2,
+    ("ack_policy", "flow_control"): 4,
+    ("priority_policy", "none"): 0,
 }
 
 _NUMBERS: Final = frozenset({Kind.INT, Kind.DURATION})
@@ -148,6 +168,7 @@ _DEFAULT_ACK_WAIT: Final = 30 * SECOND
 _DEFAULT_ACK_PENDING: Final = 1000
 _DEFAULT_WAITING: Final = 512
 _DEFAULT_INACTIVE: Final = 5 * SECOND
+_DEFAULT_PIN: Final = 120 * SECOND
 
 
 def stream_config(asked: Table, profile: Profile) -> Table:
@@ -185,20 +206,32 @@ def consumer_config(asked: Table, profile: Profile, *, ephemeral: bool) -> Table
     if not profile.multiple_filters:
         config.pop("filter_subjects", None)
     backoff = config["backoff"]
-    if config["ack_policy"] == "none":
-        config["ack_wait"] = 0
-        config["max_ack_pending"] = 0
-    else:
-        if is_list(backoff) and backoff:
-            config["ack_wait"] = backoff[0]
+    pushes = bool(config["deliver_subject"])
+    if config["ack_policy"] == "flow_control":
+        config["flow_control"], config["idle_heartbeat"] = True, SECOND
+    elif config["ack_policy"] != "none":
         config["ack_wait"] = config["ack_wait"] or _DEFAULT_ACK_WAIT
+    if is_list(backoff) and backoff:
+        config["ack_wait"] = backoff[0]
+    if config["ack_policy"] != "none":
         config["max_ack_pending"] = config["max_ack_pending"] or _DEFAULT_ACK_PENDING
-    if config["max_deliver"] == 0:
+    if integer(config, "max_deliver") == 0:
         config["max_deliver"] = -1
-    config["max_waiting"] = config["max_waiting"] or _DEFAULT_WAITING
+    if not pushes:
+        config["max_waiting"] = config["max_waiting"] or _DEFAULT_WAITING
+    if config.get("priority_policy") == "pinned_client":
+        config["priority_timeout"] = config["priority_timeout"] or _DEFAULT_PIN
     if ephemeral:
         config["inactive_threshold"] = config["inactive_threshold"] or _DEFAULT_INACTIVE
     return _visible(config, CONSUMER_MEMBERS)
+
+
+def required_level(config: Table) -> int:
+    """The API level that a stored configuration asks for."""
+    asked = (
+        _VALUE_LEVELS.get((name, str(value)), LEVELS.get(name, 0)) for name, value in config.items() if value
+    )
+    return max(asked, default=0)
 
 
 def _complete(asked: Table, members: tuple[Member, ...], profile: Profile) -> Table:
@@ -225,10 +258,10 @@ def _check(member: Member, value: object, profile: Profile) -> None:
     if not member.modelled and value:
         raise RefusedError(refusals.NOT_MODELLED.about(f"{member.name} {value!r}"))
     choices = CHOICES.get(member.name)
-    if choices is None or value in choices:
+    if choices is None:
         return
-    if value in NOT_MODELLED_CHOICES.get(member.name, ()):
-        raise RefusedError(refusals.NOT_MODELLED.about(f"{member.name} {value!r}"))
+    if value in choices and CHOICES_SINCE.get((member.name, str(value)), (0, 0)) <= profile.number:
+        return
     raise RefusedError(invalid_json(profile, f"json: cannot unmarshal {member.name} {value!r}"))
 
 

@@ -1,75 +1,54 @@
-"""Pull consumers: who gets which message, and what happens until it is acknowledged.
+"""Consumers: who gets which message.
 
 A consumer runs one loop whenever something may have changed (nats-server ``consumer.go``, ``loopAndGatherMsgs``): while
-pulls wait, take the next message (redeliveries first, then the stream, unless max_ack_pending stalls it), give it to the
-next pull, and when nothing more can be done, look over the waiting pulls. It is made of four parts: the
-:class:`~jsproto.testing.simserver.cursor.Cursor` in the stream, the pulls that wait, the ledger of what is handed out, and
-the advisories. All timers of the server are here as moments: acknowledgements overdue, pulls expiring, heartbeats,
-inactivity, the end of a pause.
+somebody can take a message, take the next one (redeliveries first, then the stream, unless max_ack_pending stalls it) and
+hand it on. It is made of parts: the :class:`~jsproto.testing.simserver.cursor.Cursor` in the stream, the ledger of what is
+handed out, the advisories, and the pace at which a replay or a rate limit lets messages go. All timers of the server are
+here as moments: acknowledgements overdue, a message held back, the end of a pause.
 
-Push consumers will be a sister of this class: what is shared is everything but pulling.
+To whom a message goes is the business of two sisters: `PullConsumer` has pulls that wait, `PushConsumer` a subject that
+somebody listens on.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from abc import abstractmethod
+from typing import NamedTuple
 
-from jsproto.testing.simserver.acks import AckAddress, AckWord, ack_subject, ack_word, nak_delay
-from jsproto.testing.simserver.advisories import Advisories
-from jsproto.testing.simserver.cursor import Cursor
+from jsproto.testing.simserver.acks import AckAddress, ack_subject
 from jsproto.testing.simserver.documents import Table, integer, text
-from jsproto.testing.simserver.gotime import MILLISECOND, go_duration, parse_rfc3339, rfc3339
+from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
 from jsproto.testing.simserver.ledger import Ledger
+from jsproto.testing.simserver.outlet import Outlet
+from jsproto.testing.simserver.pace import Pace
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.pulls import BadPullError, Pull, Waiting, parse_pull
+from jsproto.testing.simserver.settling import GRACE, Settling
 from jsproto.testing.simserver.streams import Stored, Stream, header
 
-#: The server lets so much pass beyond ack_wait before it looks (nats-server ``ackWaitDelay``).
-_GRACE: Final = MILLISECOND
-#: After a delayed nak the server looks again this soon, however late the redelivery is due.
-_LOOK_SOON: Final = 10 * MILLISECOND
+
+class Handing(NamedTuple):
+    """A message on its way out: to which inbox, as which delivery, and how large it counts."""
+
+    inbox: str
+    message: Stored
+    reply: str
+    block: bytes | None
+    payload: bytes
+    size: int
 
 
-class Outlet(Protocol):
-    """The way out of a consumer."""
-
-    def deliver(self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes) -> None:
-        """Send a message with its own subject to whoever listens on ``inbox``."""
-
-    def say(self, inbox: str, block: bytes | None, payload: bytes = b"") -> None:
-        """Send something of the server's own to ``inbox``."""
-
-    def interested(self, inbox: str) -> bool:
-        """Whether anybody listens on ``inbox``."""
-        ...
-
-    def advise(self, subject: str, kind: str, members: Table, now: int) -> None:
-        """Publish an advisory or a metric."""
-
-
-class Consumer:
-    """One pull consumer of a stream."""
+class Consumer(Settling):
+    """One consumer of a stream, whoever its messages go to."""
 
     __slots__ = (
-        "_ack_policy",
-        "_ack_time",
         "_address",
-        "_advisories",
-        "_check_at",
-        "_consumer_seq",
-        "_cursor",
-        "_delivered_seq",
-        "_delivered_time",
-        "_ledger",
-        "_outlet",
+        "_headers_only",
+        "_held",
+        "_held_until",
+        "_pace",
         "_paused_until",
-        "_profile",
         "_stalled",
-        "_stream",
-        "config",
         "created",
-        "name",
-        "waiting",
     )
 
     def __init__(
@@ -84,27 +63,17 @@ class Consumer:
         v2: bool = False,
         domain: str = "",
     ) -> None:
-        self.name = name
+        super().__init__(name, config, stream, outlet, profile)
         self.created = now
-        self.config: Table = {}
-        self._stream = stream
-        self._outlet = outlet
-        self._profile = profile
         #: Form and domain of its acknowledgement subjects.
         self._address = (v2, domain)
-        self.waiting = Waiting(0, profile, outlet.interested, now)
-        self._cursor = Cursor(stream, config)
-        self._ledger = Ledger(self._cursor.next_seq - 1)
-        self._advisories = Advisories(stream.name, name, outlet.advise)
-        self._ack_policy = ""
-        self._consumer_seq = 1
-        self._delivered_seq = self._cursor.next_seq - 1
-        self._delivered_time = 0
-        self._ack_time = 0
-        self._check_at: int | None = None
         self._stalled = False
         self._paused_until = 0
-        self._take_over(config)
+        self._headers_only = False
+        self._pace = Pace(stream.last)
+        #: What was taken from the stream and may not go yet.
+        self._held: Handing | None = None
+        self._held_until = 0
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -116,10 +85,10 @@ class Consumer:
         self.turned(now)
 
     def _take_over(self, config: Table) -> None:
-        self.config = config
-        self._ack_policy = text(config, "ack_policy")
+        self._settle_by(config)
+        self._headers_only = bool(config.get("headers_only"))
         self._paused_until = parse_rfc3339(text(config, "pause_until")) or 0
-        self.waiting.resize(integer(config, "max_waiting"))
+        self._pace.configure(config, self._stream.config)
 
     @property
     def in_memory(self) -> bool:
@@ -132,8 +101,7 @@ class Consumer:
         return self._cursor.filters
 
     def info(self, now: int) -> Table:
-        """The members of a consumer info behind ``type``. Looks over the waiting pulls, as the server does."""
-        self._sweep(now, at_end=False)
+        """The members of a consumer info behind ``type``."""
         ledger = self._ledger
         delivered: Table = {"consumer_seq": self._consumer_seq - 1, "stream_seq": self._delivered_seq}
         floor: Table = {"consumer_seq": ledger.consumer_floor, "stream_seq": ledger.stream_floor}
@@ -150,7 +118,7 @@ class Consumer:
             "ack_floor": floor,
             "num_ack_pending": len(ledger.outstanding),
             "num_redelivered": len(ledger.again),
-            "num_waiting": len(self.waiting),
+            "num_waiting": 0,
             "num_pending": self._cursor.pending,
         }
         if self._profile.timestamps:
@@ -160,81 +128,32 @@ class Consumer:
             info["pause_remaining"] = self._paused_until - now
         return info
 
-    # ------------------------------------------------------------------------------------------------ pulling
-
-    def pulled(self, body: bytes, reply: str, now: int) -> None:
-        """A pull request came. Without a reply subject it is ignored."""
-        if not reply:
-            return
-        try:
-            pull = parse_pull(body, reply, now, self._profile)
-        except BadPullError as bad:
-            self._status(reply, f"400 Bad Request - {bad}")
-            return
-        refused = self._beyond_limits(pull, now)
-        if refused:
-            self._status(reply, refused)
-            return
-        if self.waiting.full and (self._profile.sweeps_at_once or self.waiting.stale(now)):
-            self._sweep(now, at_end=False)
-        if pull.no_wait and not self._worth_waiting(pull, now):
-            return
-        if self.waiting.full:
-            if not (pull.heartbeat and self._profile.silent_full_with_heartbeat):
-                self._status(reply, "409 Exceeded MaxWaiting")
-            return
-        self.waiting.add(pull)
-        self.turned(now)
-
-    def _beyond_limits(self, pull: Pull, now: int) -> str:
-        batch, expires, size = (
-            integer(self.config, name) for name in ("max_batch", "max_expires", "max_bytes")
-        )
-        if 0 < batch < pull.batch:
-            return f"409 Exceeded MaxRequestBatch of {batch}"
-        if 0 < expires < pull.expires_at - now:
-            return f"409 Exceeded MaxRequestExpires of {go_duration(expires)}"
-        if 0 < size < pull.max_bytes:
-            return f"409 Exceeded MaxRequestMaxBytes of {size}"
-        return ""
-
-    def _worth_waiting(self, pull: Pull, now: int) -> bool:
-        """What becomes of a no_wait pull: answered here and now, or worth a place in the queue."""
-        pending = self._cursor.pending + len(self._ledger.due)
-        if pending == 0 and not pull.expires_at:
-            self.waiting.last = now
-            self._status(pull.reply, "404 No Messages")
-            return False
-        if pending > 0:
-            self._sweep(now, at_end=False)
-            if pending < self.waiting.asked:
-                self._status(pull.reply, "408 Requests Pending")
-                return False
-        return True
-
-    def _status(self, reply: str, line: str) -> None:
-        self._outlet.say(reply, f"NATS/1.0 {line}\r\n\r\n".encode())
-
-    def _say(self, reply: str, block: bytes) -> None:
-        self._outlet.say(reply, block)
-
-    def _beat(self, reply: str) -> None:
-        block = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %d\r\nNats-Last-Stream: %d\r\n\r\n"
-        self._outlet.say(reply, block % (self._consumer_seq - 1, self._cursor.next_seq - 1))
-
-    def _sweep(self, now: int, *, at_end: bool) -> None:
-        self.waiting.sweep(now, self._say, self._beat, at_end=at_end)
-
     # ------------------------------------------------------------------------------------------------ the loop
 
     def turned(self, now: int) -> None:
-        """Something may have changed: deliver what can be delivered, then look over who waits."""
-        waiting = self.waiting
+        """Something may have changed: deliver what can be delivered."""
         self._stalled = False
-        while waiting and self._paused_until <= now and self._turn(now):
+        while self._ready() and self._paused_until <= now and self._held is None and self._turn(now):
             pass
-        if waiting:
-            self._sweep(now, at_end=not self._stalled)
+        if self._pace.slow and self._held is None:
+            self._pace.rested(self._cursor.next_seq)
+        self._rested(now)
+
+    @abstractmethod
+    def _ready(self) -> bool:
+        """Whether somebody would take a message."""
+
+    @abstractmethod
+    def _inbox_for(self, size: int, now: int) -> str | None:
+        """Who gets a message of ``size`` bytes; ``None``: nobody can take it after all."""
+
+    @abstractmethod
+    def _rested(self, now: int) -> None:
+        """The loop has nothing more to do."""
+
+    @abstractmethod
+    def _handed(self, handing: Handing, now: int) -> None:
+        """A message has gone to its inbox."""
 
     def _turn(self, now: int) -> bool:
         """Deliver one message; ``False``: none could be."""
@@ -242,44 +161,53 @@ class Consumer:
         if taken is None:
             return False
         message, count, single = taken
-        pending = self._cursor.pending - (count == 1)
-        numbers = (count, message.seq, self._consumer_seq, message.time, pending)
+        cursor = self._cursor
+        cursor.pending -= count == 1
         v2, domain = self._address
+        numbers = (count, message.seq, self._consumer_seq, message.time, cursor.pending)
         reply = ack_subject(self._stream.name, self.name, numbers, v2=v2, domain=domain)
         block, payload = message.block, message.payload
-        if self.config.get("headers_only"):
+        if self._headers_only:
             block, payload = _headers_only(block, len(payload)), b""
-        size = (
-            len(message.subject.encode("utf-8", "surrogateescape"))
-            + len(reply)
-            + len(block or b"")
-            + len(payload)
-        )
-        pull = self.waiting.serve(size, now, self._say)
-        if pull is None:
+        size = message.subject_size + len(reply) + len(block or b"") + len(payload)
+        inbox = self._inbox_for(size, now)
+        if inbox is None:
+            cursor.pending += count == 1
             self._put_back(message.seq, count, single=single)
             return False
-        self._cursor.pending = pending
-        self._outlet.deliver(pull.reply, message.subject, reply, block, payload)
-        self._delivered(message.seq, now)
-        if pull.batch <= 0 and pull.max_bytes > 0 and self._profile.batch_completed:
-            self._say(pull.reply, b"NATS/1.0 409 Batch Completed\r\n" + pull.pending + b"\r\n")
+        handing = Handing(inbox, message, reply, self._dressed(block), payload, size)
+        wait = self._pace.wait(message, size, now) if self._pace.slow else 0
+        if wait:
+            self._held, self._held_until = handing, now + wait
+            return False
+        self._hand(handing, now)
         return True
+
+    def _dressed(self, block: bytes | None) -> bytes | None:
+        """The header block as it goes out."""
+        return block
+
+    def _hand(self, handing: Handing, now: int) -> None:
+        self._sent(handing.message.seq, now)
+        self._outlet.deliver(
+            handing.inbox, handing.message.subject, handing.reply, handing.block, handing.payload
+        )
+        self._handed(handing, now)
 
     def _next(self, now: int) -> tuple[Stored, int, bool] | None:
         """The next message, how often it will then have been delivered, and whether the cursor gave it singly."""
-        ledger, limit = self._ledger, integer(self.config, "max_deliver")
+        ledger = self._ledger
         while ledger.due:
             seq = next(iter(ledger.due))
             del ledger.due[seq]
             again = ledger.again.get(seq, 0) + 1
             message = self._stream.message(seq)
-            if 0 < limit < again + 1:
+            if 0 < self._max_deliver < again + 1:
                 self._exceeded(seq, again, now)
             elif message is not None:
                 ledger.again[seq] = again
                 return message, again + 1, False
-        if 0 < integer(self.config, "max_ack_pending") <= len(ledger.outstanding):
+        if self._full:
             self._stalled = True
             return None
         step = self._cursor.step()
@@ -294,124 +222,6 @@ class Consumer:
         if not again[seq]:
             del again[seq]
         self._ledger.due[seq] = None
-
-    def _delivered(self, seq: int, now: int) -> None:
-        consumer_seq = self._consumer_seq
-        self._consumer_seq += 1
-        self._delivered_seq = max(self._delivered_seq, seq)
-        self._delivered_time = now
-        self.waiting.last = now
-        if self._ack_policy == "none":
-            self._ledger.consumer_floor, self._ledger.stream_floor = consumer_seq, seq
-            self._stream.acknowledged(seq, now)
-            return
-        self._ledger.sent(seq, consumer_seq, now)
-        if self._check_at is None:
-            self._check_at = now + integer(self.config, "ack_wait") + _GRACE
-
-    # ------------------------------------------------------------------------------------------------ acknowledging
-
-    def listens_for_acks(self) -> bool:
-        """Whether acknowledgements reach anybody."""
-        return self._ack_policy != "none" or self._profile.answers_ack_none
-
-    def acked(self, address: AckAddress, payload: bytes, reply: str, now: int) -> None:
-        """An acknowledgement came, of whatever meaning; with a ``reply`` it is answered, if the server answers it."""
-        word = ack_word(payload, term_reason=self._profile.term_reason)
-        known, signal = True, False
-        if word is AckWord.NAK:
-            signal = self._nak(address, payload, now)
-        elif word is AckWord.PROGRESS:
-            outstanding = self._ledger.outstanding.get(address.stream_seq)
-            if outstanding is not None:
-                outstanding.time = now
-        elif word is not AckWord.UNKNOWN:
-            known, signal = self._done(address, now)
-        if word is AckWord.ACK:
-            self._sample(address, now)
-        elif word is AckWord.TERM:
-            reason = payload[len(b"+TERM") :].strip().decode("utf-8", "replace")
-            self._advisories.terminated(address, reason, now)
-        answered = address.stream_seq > 0 and (known or self._profile.answers_undelivered)
-        if reply and answered and word is not AckWord.NEXT:
-            self._outlet.say(reply, None)
-        if signal:
-            self.turned(now)
-        if word is AckWord.NEXT:
-            self.pulled(payload[len(b"+NXT") :], reply, now)
-
-    def _done(self, address: AckAddress, now: int) -> tuple[bool, bool]:
-        """Note one delivery as done. Answers whether the server knows it, and whether room was made."""
-        ledger, seq = self._ledger, address.stream_seq
-        if seq >= self._cursor.next_seq and seq not in ledger.outstanding:
-            return False, False
-        if self._ack_policy == "none":
-            return True, False
-        stalled = 0 < integer(self.config, "max_ack_pending") <= len(ledger.outstanding)
-        if self._ack_policy == "all":
-            closed = ledger.done_to(seq, address.consumer_seq)
-            if not closed:
-                return True, False
-        else:
-            closed = range(seq, seq + 1)
-            ledger.done(seq, address.consumer_seq, self._consumer_seq, self._cursor.next_seq)
-        self._ack_time = now
-        for each in closed:
-            self._stream.acknowledged(each, now)
-        return True, stalled
-
-    def _nak(self, address: AckAddress, payload: bytes, now: int) -> bool:
-        """Give a delivery back; answers whether it is due again at once."""
-        ledger, seq = self._ledger, address.stream_seq
-        outstanding = ledger.outstanding.get(seq)
-        if outstanding is None or not ledger.consumer_floor < address.consumer_seq < self._consumer_seq:
-            return False
-        self._advisories.naked(address, now)
-        delay = nak_delay(payload)
-        if delay is None:
-            ledger.due.setdefault(seq)
-            return True
-        ledger.due.pop(seq, None)
-        outstanding.time = now - integer(self.config, "ack_wait") + delay
-        self._check_at = now + min(_LOOK_SOON, max(delay, 0))
-        return False
-
-    def _sample(self, address: AckAddress, now: int) -> None:
-        if text(self.config, "sample_freq"):
-            message = self._stream.message(address.stream_seq)
-            since = message.time if message is not None else self._delivered_time
-            self._advisories.sampled(address, now - since, now)
-
-    # ------------------------------------------------------------------------------------------------ redelivering
-
-    def _check(self, now: int) -> None:
-        """Which acknowledgements are overdue; those are delivered again, or given up at max_deliver."""
-        ledger = self._ledger
-        late, following = ledger.overdue(now, self.config)
-        late = [seq for seq in late if not self._exhausted(seq, now)]
-        if late:
-            ledger.queue(late, now)
-        self._check_at = now + following + _GRACE if ledger.outstanding else None
-        if late:
-            self.turned(now)
-
-    def _exhausted(self, seq: int, now: int) -> bool:
-        count = self._ledger.again.get(seq, 0) + 1
-        if not 0 < integer(self.config, "max_deliver") <= count:
-            return False
-        self._exceeded(seq, count, now)
-        return True
-
-    def _exceeded(self, seq: int, count: int, now: int) -> None:
-        """max_deliver is reached: the message is given up, an advisory says so, and there is room again."""
-        ledger = self._ledger
-        room = 0 < integer(self.config, "max_ack_pending") <= len(ledger.outstanding)
-        if ledger.outstanding.pop(seq, None) is None:
-            return
-        ledger.again[seq] = count - 1
-        self._advisories.exceeded(seq, count, now)
-        if room:
-            self.turned(now)
 
     # ------------------------------------------------------------------------------------------------ the stream
 
@@ -447,24 +257,43 @@ class Consumer:
             return seq in ledger.outstanding
         return True
 
+    def reset(self, seq: int) -> int:
+        """Begin anew at a sequence of the stream (0: behind the acknowledgements); answers at which.
+
+        Raises:
+            ValueError: that lies before the start that the configuration asks for.
+        """
+        policy = text(self.config, "deliver_policy")
+        if seq and policy == "by_start_sequence" and seq < integer(self.config, "opt_start_seq"):
+            raise ValueError("below start seq")
+        if seq and policy == "by_start_time" and seq < self._cursor.start(self.config):
+            raise ValueError("below start time")
+        if seq and policy not in {"all", "by_start_sequence", "by_start_time"}:
+            raise ValueError("not allowed")
+        seq = seq or self._ledger.stream_floor + 1
+        self._ledger = Ledger(seq - 1)
+        self._cursor.jump(seq)
+        self._consumer_seq, self._delivered_seq = 1, seq - 1
+        self._delivered_time = self._ack_time = 0
+        return seq
+
     # ------------------------------------------------------------------------------------------------ ends and faults
 
-    def ended(self, line: str) -> None:
-        """The consumer is deleted: every waiting pull gets the status."""
-        for pull in self.waiting.take_all():
-            self._status(pull.reply, line)
+    @abstractmethod
+    def ended(self) -> None:
+        """The consumer is deleted."""
 
+    @abstractmethod
     def stopped(self) -> bool:
-        """The server stops gracefully: one status for each inbox, with the numbers of its newest pull. Any at all?"""
-        for reply, pull in self.waiting.newest_by_reply().items():
-            self._say(reply, b"NATS/1.0 409 Server Shutdown\r\n" + pull.pending + b"\r\n")
-        return bool(self.waiting.take_all())
+        """The server stops gracefully. Answers whether anybody was told."""
 
+    @abstractmethod
     def led_elsewhere(self) -> None:
-        """The leader moved: one status for each inbox, without headers; no pull survives."""
-        for reply in self.waiting.newest_by_reply():
-            self._status(reply, "409 Leadership Change")
-        self.waiting.take_all()
+        """The leader moved."""
+
+    @abstractmethod
+    def forsaken(self) -> None:
+        """Whoever waits here waits in vain, and nobody tells."""
 
     def pause(self, until: int, now: int) -> None:
         """Deliver nothing before ``until`` (nanoseconds; 0: at once)."""
@@ -474,36 +303,41 @@ class Consumer:
         self.turned(now)
 
     def restarted(self, now: int) -> None:
-        """The server comes back from its files: no pull survives, what was delivered is still owed."""
-        self.waiting.take_all()
-        self.waiting.last = now
+        """The server comes back from its files: what was delivered is still owed."""
+        self.forsaken()
+        self._held = None
         self._ledger.due.clear()
-        self._check_at = now + _GRACE if self._ledger.outstanding else None
+        self._check_at = now + GRACE if self._ledger.outstanding else None
 
     # ------------------------------------------------------------------------------------------------ time
 
     def deadline(self) -> int | None:
         """The next moment at which something may be due, in nanoseconds."""
-        paused = self._paused_until if self._paused_until and self.waiting else None
-        moments = (self.waiting.deadline(), self._check_at, self._inactive_at(), paused)
+        paused = self._paused_until if self._paused_until and self._ready() else None
+        held = self._held_until if self._held is not None else None
+        moments = (self._check_at, held, paused, self._own_deadline())
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _inactive_at(self) -> int | None:
-        threshold = integer(self.config, "inactive_threshold")
-        return self.waiting.last + threshold if threshold and not self.waiting else None
+    @abstractmethod
+    def _own_deadline(self) -> int | None:
+        """The next moment of a sister's own timers."""
 
     def ticked(self, now: int) -> bool:
         """Do what is due; ``True``: the consumer has been inactive for too long and has to go."""
         if self._check_at is not None and self._check_at <= now:
             self._check(now)
+        if self._held is not None and self._held_until <= now:
+            handing, self._held = self._held, None
+            self._hand(handing, now)
+            self.turned(now)
         if self._paused_until and self._paused_until <= now:
             self._paused_until = 0
             self.turned(now)
-        due = self.waiting.deadline()
-        if due is not None and due <= now:
-            self._sweep(now, at_end=False)
-        inactive = self._inactive_at()
-        return inactive is not None and inactive <= now
+        return self._own_ticked(now)
+
+    @abstractmethod
+    def _own_ticked(self, now: int) -> bool:
+        """Do what is due of a sister's own; ``True``: the consumer has to go."""
 
 
 def _headers_only(block: bytes | None, size: int) -> bytes:

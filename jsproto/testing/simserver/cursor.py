@@ -23,7 +23,7 @@ class Cursor:
         self.filters: list[str] = []
         self.pending = 0
         self.choose(config)
-        self.next_seq = self._start(config)
+        self.next_seq = self.start(config)
         self.count()
 
     def choose(self, config: Table) -> None:
@@ -33,7 +33,8 @@ class Cursor:
         everything = all(any(covers(each, subject) for each in filters) for subject in self._stream.subjects)
         self.filters = [] if everything else filters
 
-    def _start(self, config: Table) -> int:
+    def start(self, config: Table) -> int:
+        """The sequence at which a configuration begins."""
         stream, policy = self._stream, text(config, "deliver_policy")
         first, end = max(stream.first, 1), stream.last + 1
         if policy == "last":
@@ -63,12 +64,22 @@ class Cursor:
             message = self._stream.message(self._skips.pop(0))
             if message is not None:
                 return message, True
-        for message in self._stream.after(self.next_seq):
-            if self.wants(message.subject):
-                self.next_seq = message.seq + 1
-                return message, False
-        self.next_seq = max(self.next_seq, self._stream.last + 1)
+        stream, filters = self._stream, self.filters
+        at = max(self.next_seq, stream.first)
+        while at <= stream.last:
+            found = stream.message(at)
+            at += 1
+            if found is not None and (not filters or self.wants(found.subject)):
+                self.next_seq = at
+                return found, False
+        self.next_seq = max(self.next_seq, stream.last + 1)
         return None
+
+    def jump(self, seq: int) -> None:
+        """Go to a sequence."""
+        self._skips.clear()
+        self.next_seq = seq
+        self.count()
 
     def back(self, seq: int, *, single: bool) -> None:
         """Undo the last step: nobody could take the message."""

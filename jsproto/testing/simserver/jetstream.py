@@ -14,8 +14,10 @@ from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
 from jsproto.testing.simserver.acks import parse_ack_subject
 from jsproto.testing.simserver.consumers import Consumer
-from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.documents import Table, text
 from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.pull_consumers import PullConsumer
+from jsproto.testing.simserver.push_consumers import FLOW_PREFIX, PushConsumer
 from jsproto.testing.simserver.routing import Lottery, Router
 from jsproto.testing.simserver.streams import Stream
 
@@ -33,6 +35,7 @@ class JetStream:
         "_by_key",
         "_keys",
         "_next_key",
+        "_pushed",
         "_reach",
         "consumers",
         "domain",
@@ -64,6 +67,8 @@ class JetStream:
         #: What clients asked for and the model cannot do.
         self.not_modelled: list[str] = []
         self._reach: dict[str, Stream | None] = {}
+        #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
+        self._pushed: dict[str, list[tuple[Stream, PushConsumer]]] | None = {}
         self._agenda = Agenda()
         self._keys: dict[Stream | Consumer, int] = {}
         self._by_key: dict[int, Stream | Consumer] = {}
@@ -107,21 +112,47 @@ class JetStream:
     # ------------------------------------------------------------------------------------------------ consumers
 
     def add_consumer(self, stream: Stream, name: str, config: Table, now: int) -> Consumer:
-        """A new consumer under a checked configuration."""
-        consumer = Consumer(
+        """A new consumer under a checked configuration; it delivers nothing before it is `started`."""
+        kind = PushConsumer if text(config, "deliver_subject") else PullConsumer
+        consumer = kind(
             name, config, stream, self.router, now, profile=self.profile, v2=self.v2, domain=self.domain
         )
         self.consumers[stream.name][name] = consumer
         stream.followers[name] = consumer
-        self.refresh(stream)
+        self._pushed = None
         return consumer
+
+    def started(self, stream: Stream, consumer: Consumer, now: int) -> None:
+        """A new consumer begins."""
+        consumer.turned(now)
+        self.refresh(stream)
+
+    def interest_changed(self, subject: str, now: int) -> None:
+        """Somebody came to listen on ``subject``, or went: push consumers want to know."""
+        if self._pushed is None:
+            self._pushed = {}
+            for name, consumers in self.consumers.items():
+                for consumer in consumers.values():
+                    if isinstance(consumer, PushConsumer):
+                        known = self._pushed.setdefault(text(consumer.config, "deliver_subject"), [])
+                        known.append((self.streams[name], consumer))
+        for stream, consumer in self._pushed.get(subject, ()):
+            consumer.interest_changed(now)
+            self.refresh(stream)
+
+    def reconfigured_consumer(self, stream: Stream, consumer: Consumer, config: Table, now: int) -> None:
+        """A consumer has a new configuration."""
+        self._pushed = None
+        consumer.configure(config, now)
+        self.refresh(stream)
 
     def remove_consumer(self, stream: Stream, consumer: Consumer, now: int, *, settle: bool = True) -> None:
         """Delete a consumer; its pulls end with 409 Consumer Deleted."""
         del self.consumers[stream.name][consumer.name]
         del stream.followers[consumer.name]
+        self._pushed = None
         self._unplan(consumer)
-        consumer.ended("409 Consumer Deleted")
+        consumer.ended()
         if settle:
             stream.unfollowed(now)
 
@@ -134,6 +165,8 @@ class JetStream:
         """
         if subject.startswith(ACK_PREFIX):
             return self._acked(subject, payload, reply, now)
+        if subject.startswith(FLOW_PREFIX):
+            return self._flowed(subject, block, now)
         if subject.startswith(API_PREFIX):
             return self._asked(subject, block, payload, reply, now)
         stream = self.reaches(subject) if self.serving else None
@@ -158,6 +191,15 @@ class JetStream:
         self.refresh(self.streams[address.stream])
         return True
 
+    def _flowed(self, subject: str, block: bytes | None, now: int) -> bool:
+        tokens = subject.split(".")
+        consumer = self.consumers.get(tokens[-3], {}).get(tokens[-2]) if len(tokens) >= 5 else None
+        if not isinstance(consumer, PushConsumer) or not self.serving:
+            return False
+        consumer.answered(subject, block, now)
+        self.refresh(self.streams[tokens[-3]])
+        return True
+
     def _asked(self, subject: str, block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
         verb = subject[len(API_PREFIX) :]
         if verb.startswith(_PULL):
@@ -175,7 +217,8 @@ class JetStream:
         if reply and not self.level_suffices(block):
             self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
             return True
-        consumer.pulled(payload, reply, now)
+        if isinstance(consumer, PullConsumer | PushConsumer):
+            consumer.pulled(payload, reply, now)
         self.refresh(self.streams[names[0]])
         return True
 
@@ -263,7 +306,7 @@ class JetStream:
         self.serving = True
         for stream in [each for each in self.streams.values() if each.in_memory]:
             for consumer in self.consumers[stream.name].values():
-                consumer.waiting.take_all()
+                consumer.forsaken()
             self.remove_stream(stream, now)
         for name, stream in self.streams.items():
             for consumer in list(self.consumers[name].values()):

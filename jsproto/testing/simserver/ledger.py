@@ -7,8 +7,6 @@ server does, including the lists of ``backoff``, and tells when to look again (`
 
 from __future__ import annotations
 
-from jsproto.testing.simserver.documents import Table, integer, integers
-
 
 class Outstanding:
     """A delivery that waits for its acknowledgement: when it was sent (nanoseconds), under which consumer sequence."""
@@ -31,7 +29,7 @@ class Ledger:
         self.again: dict[int, int] = {}
         #: What is to be delivered again, in this order.
         self.due: dict[int, None] = {}
-        self.consumer_floor = 0
+        self.consumer_floor: int = 0
         self.stream_floor = stream_floor
 
     def sent(self, seq: int, consumer_seq: int, now: int) -> None:
@@ -58,10 +56,11 @@ class Ledger:
             self.consumer_floor, self.stream_floor = next_consumer - 1, next_stream - 1
         elif consumer_seq == self.consumer_floor + 1:
             self.consumer_floor, self.stream_floor = consumer_seq, seq
-            following = min((each for each in self.outstanding if each > seq), default=0)
-            if following:
-                self.consumer_floor = self.outstanding[following].consumer_seq - 1
-                self.stream_floor = following - 1
+            for following in range(seq + 1, next_stream):
+                if following in self.outstanding:
+                    self.consumer_floor = self.outstanding[following].consumer_seq - 1
+                    self.stream_floor = following - 1
+                    break
 
     def done_to(self, seq: int, consumer_seq: int) -> range:
         """Everything up to a delivery is acknowledged (policy all); answers the stream sequences that this closes."""
@@ -84,9 +83,8 @@ class Ledger:
             self.again.clear()
             self.due.clear()
 
-    def overdue(self, now: int, config: Table) -> tuple[list[int], int]:
-        """Deliveries whose time is up, oldest first, and in how many nanoseconds to look again."""
-        wait, backoff = integer(config, "ack_wait"), integers(config, "backoff")
+    def overdue(self, now: int, wait: int, backoff: list[int]) -> tuple[list[int], int]:
+        """Deliveries whose time (``wait`` or a step of ``backoff``, in nanoseconds) is up, and how long until the next look."""
         following = backoff[-1] if backoff else wait
         late: list[int] = []
         for seq, outstanding in self.outstanding.items():

@@ -70,8 +70,16 @@ class Profile:
     required_api_level: bool
     #: Clients may not publish under ``$NRG.``.
     reserves_nrg: bool
+    #: An inactive consumer stays while somebody may still work on what it has delivered.
+    waits_for_acks: bool
     #: ``$JS.API.CONSUMER.PAUSE`` exists.
     pause: bool
+    #: The priority policy prioritized exists.
+    prioritized: bool
+    #: A pull of the overflow policy is served when either of its bounds is reached; else when both are.
+    overflow_either: bool
+    #: 423 Nats-Wrong-Pin-Id tells what the pull still had coming.
+    wrong_pin_headers: bool
     #: Acknowledgement subjects of 11 tokens can be switched on.
     ack_v2: bool
     #: What the server says itself is framed with an empty reply: two blanks in a row.
@@ -88,6 +96,8 @@ class Profile:
     reserved_in_account: bool
     #: Reason of a termination because the message was deleted.
     deletion_reason: str
+    #: What lies before the start of a new consumer counts as acknowledged.
+    floor_at_start: bool
     #: Limit of consumers per stream that is set nowhere; -1: none.
     default_max_consumers: int
     #: ``json: cannot unmarshal ... into <this>batch of type int``: changes with the Go release.
@@ -134,7 +144,11 @@ _V2_9: Final = Profile(
     filter_within_stream=True,
     required_api_level=False,
     reserves_nrg=False,
+    waits_for_acks=False,
     pause=False,
+    prioritized=False,
+    overflow_either=False,
+    wrong_pin_headers=False,
     ack_v2=False,
     two_blanks=True,
     blank_in_pub_ack=True,
@@ -143,6 +157,7 @@ _V2_9: Final = Profile(
     names_consumers=False,
     reserved_in_account=False,
     deletion_reason="",
+    floor_at_start=False,
     default_max_consumers=-1,
     pull_struct="Go struct field JSApiConsumerGetNextRequest.",
     workqueue_ack_text="consumer in pull mode requires ack policy",
@@ -183,6 +198,7 @@ _V2_11: Final = evolve(
     silent_full_with_heartbeat=True,
     verbose_json_errors=True,
     reserves_nrg=True,
+    waits_for_acks=True,
     pause=True,
     asset_metadata=True,
     workqueue_ack_text="consumer in pull mode requires explicit ack policy on workqueue stream",
@@ -199,11 +215,15 @@ _V2_12: Final = evolve(
     level_in_info=True,
     connect_info=True,
     subject_in_503=True,
+    prioritized=True,
+    overflow_either=True,
+    wrong_pin_headers=True,
     strips_status_line=True,
     strict_json=True,
     required_api_level=True,
     blank_in_pub_ack=False,
     names_consumers=True,
+    floor_at_start=True,
     expected_subject_alone_refused=True,
 )
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from jsproto.testing.simserver.documents import Table, integer, is_list, is_table, read, table
+from jsproto.testing.simserver.documents import Table, integer, is_list, is_table, read, table, text
 from jsproto.testing.simserver.gotime import SECOND
 from jsproto.testing.simserver.profile import Profile
 
@@ -30,6 +30,8 @@ _NUMBERS: Final[Mapping[str, str]] = {
     "priority": "int",
 }
 _TEXTS: Final = frozenset({"group", "id"})
+#: Behind every priority that a request can name.
+_LAST: Final = 2**31 - 1
 
 
 class BadPullError(Exception):
@@ -43,10 +45,16 @@ class Pull:
         "batch",
         "delivered",
         "expires_at",
+        "formal",
+        "group",
         "heartbeat",
         "heartbeat_at",
+        "id",
         "max_bytes",
+        "min_ack_pending",
+        "min_pending",
         "no_wait",
+        "priority",
         "reply",
     )
 
@@ -59,6 +67,11 @@ class Pull:
         self.heartbeat = 0
         self.heartbeat_at = 0
         self.delivered = 0
+        #: It came as JSON: only then it has a priority group.
+        self.formal = False
+        self.group = self.id = ""
+        self.priority = _LAST
+        self.min_pending = self.min_ack_pending = 0
 
     @property
     def pending(self) -> bytes:
@@ -73,13 +86,13 @@ def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> Pull:
         BadPullError: the JSON does not parse, has a wrong type, or asks for a heartbeat above half its expiry.
     """
     pull = Pull(reply)
-    text = body.strip()
-    if text.startswith(b"{"):
-        _fill(pull, _members(text, profile), now)
-    elif text:
-        digits = text[1:] if text[:1] in {b"-", b"+"} else text
+    asked = body.strip()
+    if asked.startswith(b"{"):
+        _fill(pull, _members(asked, profile), now)
+    elif asked:
+        digits = asked[1:] if asked[:1] in {b"-", b"+"} else asked
         if digits.isdigit() and len(digits) < 19:
-            pull.batch = int(text)
+            pull.batch = int(asked)
     return pull
 
 
@@ -87,6 +100,12 @@ def _fill(pull: Pull, members: Mapping[str, object], now: int) -> None:
     pull.batch = integer(members, "batch")
     pull.max_bytes = integer(members, "max_bytes")
     pull.no_wait = members.get("no_wait") is True
+    pull.formal = True
+    pull.group, pull.id = text(members, "group"), text(members, "id")
+    pull.priority = integer(members, "priority")
+    pull.min_pending, pull.min_ack_pending = (
+        integer(members, name) for name in ("min_pending", "min_ack_pending")
+    )
     expires = integer(members, "expires")
     heartbeat = integer(members, "idle_heartbeat")
     if expires:
@@ -97,10 +116,10 @@ def _fill(pull: Pull, members: Mapping[str, object], now: int) -> None:
         pull.heartbeat, pull.heartbeat_at = heartbeat, now + heartbeat
 
 
-def _members(text: bytes, profile: Profile) -> Table:
+def _members(asked: bytes, profile: Profile) -> Table:
     """The members of the request, with Go's words for what is wrong with them."""
     try:
-        members = read(text)
+        members = read(asked)
     except ValueError as error:
         raise BadPullError(_go_syntax_error(error)) from error
     known = table(members)
@@ -141,14 +160,17 @@ def _go_syntax_error(error: Exception) -> str:
 class Waiting:
     """The pulls of one consumer, in the order in which they are served."""
 
-    __slots__ = ("_full_at", "_interested", "_profile", "_pulls", "last")
+    __slots__ = ("_full_at", "_interested", "_profile", "_pulls", "_swept_at", "last", "prioritized")
 
     def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
         self._pulls: deque[Pull] = deque()
         self._full_at = limit
         self._profile = profile
         self._interested = interested
-        #: When somebody looked last, or something was delivered: what inactivity is measured from.
+        self._swept_at = now
+        #: The order is that of the priorities.
+        self.prioritized = False
+        #: When a pull came last, or something was delivered: what inactivity is measured from.
         self.last = now
 
     def __len__(self) -> int:
@@ -171,22 +193,55 @@ class Waiting:
         """Messages that all waiting pulls together still want."""
         return sum(pull.batch for pull in self._pulls)
 
-    def add(self, pull: Pull) -> None:
-        """To the end of the queue."""
-        self._pulls.append(pull)
+    def add(self, pull: Pull, now: int) -> None:
+        """A new pull takes its place."""
+        self.last = now
+        self._line_up(pull)
+
+    def _line_up(self, pull: Pull) -> None:
+        if not self.prioritized:
+            self._pulls.append(pull)
+            return
+        place = next(
+            (at for at, each in enumerate(self._pulls) if each.priority > pull.priority), len(self._pulls)
+        )
+        self._pulls.insert(place, pull)
 
     def stale(self, now: int) -> bool:
         """Whether a full queue may be swept now: at most once a second."""
-        return now - self.last > SECOND
+        return now - self._swept_at > SECOND
 
-    def serve(self, size: int, now: int, say: Callable[[str, bytes], None]) -> Pull | None:
+    def serve(
+        self,
+        size: int,
+        now: int,
+        say: Callable[[str, bytes], None],
+        judge: Callable[[Pull], bytes | bool] | None = None,
+    ) -> Pull | None:
         """The pull that gets a message of ``size`` bytes, charged for it; ``None`` if nobody is left.
 
-        Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here.
+        Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here. A ``judge`` says
+        ``True``: it may take the message, ``False``: another may, or the status with which it ends.
         """
         pulls = self._pulls
+        passed = 0
         while pulls:
             pull = pulls[0]
+            if pull.expires_at and now >= pull.expires_at:
+                say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
+                pulls.popleft()
+                continue
+            verdict = judge(pull) if judge is not None else True
+            if verdict is False:
+                pulls.rotate(-1)
+                passed += 1
+                if passed >= len(pulls):
+                    return None
+                continue
+            if verdict is not True:
+                say(pull.reply, verdict)
+                pulls.popleft()
+                continue
             if pull.max_bytes > 0:
                 if size > pull.max_bytes:
                     say(
@@ -197,18 +252,13 @@ class Waiting:
                 pull.max_bytes -= size
                 if pull.max_bytes == 0:
                     pull.batch = 1
-            if pull.expires_at and now >= pull.expires_at:
-                say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
-                pulls.popleft()
-                continue
-            if not self._interested(pull.reply):
-                pulls.popleft()
-                continue
             pulls.popleft()
+            if not self._interested(pull.reply):
+                continue
             pull.batch -= 1
             pull.delivered += 1
             if pull.batch > 0:
-                pulls.append(pull)
+                self._line_up(pull)
                 if pull.heartbeat:
                     pull.heartbeat_at = now + pull.heartbeat
             return pull
@@ -219,13 +269,14 @@ class Waiting:
     ) -> int:
         """Look at every pull: end what is over, drop what nobody listens to, send due heartbeats. Answers how many went.
 
-        ``at_end``: the consumer has nothing more to give, which ends no_wait pulls that were given something.
+        ``at_end``: the consumer has nothing more to give, which ends no_wait pulls that were given something, or that
+        would wait for ever.
         """
-        self.last = now
+        self._swept_at = now
         before, kept = len(self._pulls), deque[Pull]()
         for pull in self._pulls:
             expired = pull.expires_at != 0 and now >= pull.expires_at
-            served = at_end and pull.no_wait and pull.delivered > 0
+            served = at_end and pull.no_wait and (pull.delivered > 0 or self._waits_for_ever(pull))
             if expired or served:
                 if served and not expired and self._profile.partial_no_wait_404:
                     say(pull.reply, b"NATS/1.0 404 No Messages\r\n\r\n")
@@ -240,6 +291,9 @@ class Waiting:
             kept.append(pull)
         self._pulls = kept
         return before - len(kept)
+
+    def _waits_for_ever(self, pull: Pull) -> bool:
+        return self._profile.partial_no_wait_404 and not pull.expires_at
 
     def take_all(self) -> list[Pull]:
         """Empty the queue and answer what was in it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from jsproto.jetstream.api.codes import BY_ERR_CODE
+
 
 class Refusal(NamedTuple):
     """One error: ``code`` is HTTP-like, ``err_code`` the server's own number; ``{}`` in the text is filled in."""
@@ -19,6 +21,14 @@ class Refusal(NamedTuple):
     def about(self, detail: object) -> Refusal:
         """The same error with its text completed."""
         return self._replace(text=self.text.format(detail))
+
+
+def numbered(err_code: int, detail: object = "") -> Refusal:
+    """The error of this number, its text completed."""
+    row = BY_ERR_CODE[err_code]
+    head, brace, tail = row.description.partition("{")
+    text = f"{head}{detail}{tail.partition('}')[2]}" if brace else row.description
+    return Refusal(row.code, err_code, text)
 
 
 class RefusedError(Exception):
@@ -87,7 +97,9 @@ FILTER_EMPTY: Final = Refusal(400, 10139, "consumer filter in FilterSubjects can
 CONSUMER_EXISTS: Final = Refusal(400, 10148, "consumer already exists")
 CONSUMER_DOES_NOT_EXIST: Final = Refusal(400, 10149, "consumer does not exist")
 PEDANTIC: Final = Refusal(400, 10157, "pedantic mode: {}")
+NO_SUCH_GROUP: Final = Refusal(400, 10160, "Provided priority group does not exist for this consumer")
 REQUIRED_API_LEVEL: Final = Refusal(412, 10185, "JetStream minimum api level required")
+INVALID_RESET: Final = Refusal(400, 10204, "invalid reset: {}")
 EXPECTED_SUBJECT_ALONE: Final = Refusal(400, 10193, "missing sequence for expected last sequence per subject")
 
 #: Not an error of any server: the model knows that it does not know. Code 501 exists nowhere else.

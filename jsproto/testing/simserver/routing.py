@@ -84,6 +84,17 @@ class Router:
         self._profile = profile
         self._lottery = lottery
 
+    def name(self, length: int) -> str:
+        """An id of so many letters and digits."""
+        return self._lottery.name(length)
+
+    def bound(self, subject: str, queue: str) -> bool:
+        """Whether somebody listens on exactly this subject, as a member of ``queue`` if one is named."""
+        plain, groups = self.interest.match(subject)
+        if not queue:
+            return any(sub.subject == subject for sub in plain)
+        return any(sub.subject == subject and sub.queue == queue for members in groups for sub in members)
+
     def interested(self, inbox: str) -> bool:
         """Whether anybody listens on ``inbox``."""
         return self.interest.wants(inbox)
@@ -102,9 +113,13 @@ class Router:
         """A status, an acknowledgement or the like: before 2.10 the server frames it with an empty reply."""
         self._send(None, inbox, inbox, "", block, payload, two_blanks=self._profile.two_blanks)
 
-    def answer(self, inbox: str, body: str) -> None:
+    def ask(self, inbox: str, block: bytes, reply: str) -> None:
+        """A status that is to be answered."""
+        self._send(None, inbox, inbox, reply, block, b"", two_blanks=False)
+
+    def answer(self, inbox: str, body: str, *, two_blanks: bool = False) -> None:
         """An answer of the API."""
-        self._send(None, inbox, inbox, "", None, body.encode(), two_blanks=False)
+        self._send(None, inbox, inbox, "", None, body.encode(), two_blanks=two_blanks)
 
     def advise(self, subject: str, kind: str, members: Table, now: int) -> None:
         """An advisory or a metric."""

@@ -193,7 +193,7 @@ class SimServer:
         answer = self._api.answer(API_PREFIX + subject, None, payload, at) if self._up else None
         if answer is None:
             raise LocalProtocolError(f"expected an API request that is answered, seen {shorten(subject)}")
-        return table(read(answer))
+        return table(read(answer.body))
 
     def publish(self, subject: str, payload: bytes, now: float, *, block: bytes | None = None) -> None:
         """A message from the side, as another client would publish it, without waiting for an acknowledgement."""
@@ -234,7 +234,7 @@ class SimServer:
             self._jetstream.serving = False
             for consumers in self._jetstream.consumers.values():
                 for consumer in consumers.values():
-                    consumer.waiting.take_all()
+                    consumer.forsaken()
         for session in self._live.values():
             session.inform()
         self._halt_at = at + round(grace * SECOND)
@@ -303,10 +303,12 @@ class SimServer:
     def subscribed(self, sub: Subscription) -> None:
         """New interest."""
         self._router.interest.add(sub)
+        self._jetstream.interest_changed(sub.subject, self._now)
 
     def unsubscribed(self, sub: Subscription) -> None:
         """Interest has ended."""
         self._router.interest.remove(sub)
+        self._jetstream.interest_changed(sub.subject, self._now)
 
     def published(self, session: Session, command: PubLine, now: int) -> None:
         """A message that passed the session's checks."""
@@ -321,7 +323,7 @@ class SimServer:
             if reply and subject.startswith(API_PREFIX):
                 answer = self._api.answer(subject, block, payload, now)
                 if answer is not None:
-                    self._router.answer(reply, answer)
+                    self._router.answer(reply, answer.body, two_blanks=answer.two_blanks)
         if not reached and session is not None:
             session.no_responder(command.subject, reply)
 

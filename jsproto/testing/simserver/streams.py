@@ -16,7 +16,7 @@ from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.documents import Table, integer, text, texts
 from jsproto.testing.simserver.gotime import ZERO_TIME, rfc3339
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.refusals import Refusal, RefusedError
+from jsproto.testing.simserver.refusals import RefusedError
 from jsproto.testing.simserver.subjects import matches
 
 #: A header block of more bytes is refused (the file store has 16 bits for its length).
@@ -33,11 +33,15 @@ _NOT_MODELLED: Final = (
 class Stored:
     """One message at rest. ``time`` is in nanoseconds since 1970."""
 
-    __slots__ = ("block", "payload", "seq", "subject", "time")
+    __slots__ = ("block", "payload", "seq", "subject", "subject_size", "time")
 
     def __init__(self, seq: int, subject: str, block: bytes | None, payload: bytes, time: int) -> None:
         self.seq = seq
         self.subject = subject
+        #: Bytes of the subject on the wire.
+        self.subject_size = (
+            len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
+        )
         self.block = block
         self.payload = payload
         self.time = time
@@ -478,14 +482,3 @@ def header(block: bytes, name: bytes) -> bytes | None:
 
 def _digits(value: bytes) -> int:
     return int(value) if value.isdigit() and len(value) <= 20 else -1
-
-
-def check_subjects(subjects: list[str]) -> Refusal | None:
-    """What is wrong with the subjects of a stream."""
-    for at, subject in enumerate(subjects):
-        tokens = subject.split(".")
-        if not all(tokens) or ">" in tokens[:-1] or " " in subject:
-            return refusals.INVALID_CONFIG.about("invalid subject")
-        if subject in subjects[:at]:
-            return refusals.INVALID_CONFIG.about("duplicate subjects detected")
-    return None

@@ -43,7 +43,7 @@ def test_another_frame_is_a_difference_of_its_channel(recorded):
 @pytest.mark.parametrize(
     ("lines", "recorded_frame", "modelled_frame"),
     [
-        (((0.1, "c2s", b"PING\r\n"), (0.1, "tick", {})), None, "PONG"),
+        (((0.1, "c2s", b"PING\r\n"), (0.5, "tick", {})), None, "PONG"),
         (((0.1, "s2c", b"PONG\r\n"),), "PONG", None),
     ],
 )
@@ -51,6 +51,54 @@ def test_a_frame_too_many_or_too_few_is_a_difference(recorded, lines, recorded_f
     (found,), _ = prove(recorded(*opened(), *lines))
 
     assert (said(found.recorded), said(found.modelled)) == (recorded_frame, modelled_frame)
+
+
+def test_what_comes_at_the_very_end_may_have_come_too_late_for_the_recorder(recorded):
+    assert prove(recorded(*opened(), (0.1, "c2s", b"PING\r\n"), (0.15, "tick", {}))) == ([], ())
+
+
+def test_a_recorder_sees_late_what_came_while_it_looked_elsewhere(recorded):
+    lines = (
+        (0.1, "c2s", b"PING\r\n"),
+        (0.3, "tick", {"conn": "b"}),
+        (0.5, "tick", {"conn": "b"}),
+        (0.5, "s2c", b"PONG\r\n"),
+    )
+
+    assert prove(recorded(*opened(), *lines)) == ([], ())
+
+
+def test_a_client_says_back_the_ids_of_the_model(recorded):
+    consumer = {"stream_name": "S", "config": {"durable_name": "C", "deliver_subject": "d.x"}}
+    consumer["config"].update({"flow_control": True, "idle_heartbeat": 10**9})
+    create = {"name": "oob", "what": "api", "subject": "CONSUMER.DURABLE.CREATE.S.C", "request": consumer}
+    publish = {"name": "oob", "what": "publish", "subject": "s.a", "count": 1, "bytes": 1_048_000}
+    question = b"HMSG d.x 2 $JS.FC.S.C.%b 36 36\r\nNATS/1.0 100 FlowControl Request\r\n\r\n\r\n"
+    ack = b"MSG s.a 2 $JS.ACK.S.C.1.%d.%d.1800000000100000000.0 1048000\r\n%b\r\n"
+    bodies = [str(number).encode().ljust(1_048_000, b".") for number in (0, 0)]
+    beat = (
+        b"HMSG d.x 2 75 75\r\nNATS/1.0 100 Idle Heartbeat\r\n"
+        b"Nats-Last-Consumer: 2\r\nNats-Last-Stream: 2\r\n\r\n\r\n"
+    )
+    lines = (
+        (0.1, "event", STREAM),
+        (0.1, "c2s", b"SUB d.x 2\r\n"),
+        (0.1, "event", create),
+        (0.1, "event", publish),
+        (0.1, "event", publish),
+        (0.1, "s2c", ack % (1, 1, bodies[0]) + ack % (2, 2, bodies[1]) + question % b"abcd"),
+        (0.2, "c2s", b"PUB $JS.FC.S.C.abcd 0\r\n\r\n"),
+        (1.1, "s2c", beat),
+    )
+
+    assert prove(recorded(*opened(), *lines)) == ([], ())
+
+
+def test_what_somebody_else_listens_on_is_listened_on(recorded):
+    lines = ((0.1, "c2s", b"PUB other in.1 0\r\n\r\n"), (0.5, "tick", {}))
+
+    assert prove(recorded(*opened(), *lines), Beforehand(subjects=("other",))) == ([], ())
+    assert prove(recorded(*opened(), *lines))[0] != []
 
 
 def test_a_frame_at_another_time_is_a_difference(recorded):

@@ -67,25 +67,6 @@ def test_streams_beyond_the_model_are_refused_and_noted(make, member):
     assert len(client.server.not_modelled) == 1
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        {"deliver_subject": "d"},
-        {"flow_control": True},
-        {"idle_heartbeat": 10**9},
-        {"rate_limit_bps": 1},
-        {"priority_groups": ["g"]},
-        {"replay_policy": "original"},
-        {"ack_policy": "flow_control"},
-    ],
-)
-def test_consumers_beyond_the_model_are_refused_and_noted(make, member):
-    client = make()
-
-    assert create(client, **member)["error"]["code"] == 501
-    assert len(client.server.not_modelled) == 1
-
-
 def test_names_that_say_nothing_get_their_own_name_as_subject(make):
     client = make()
 
@@ -343,3 +324,98 @@ def test_a_pause_and_its_end(make):
         "paused": False,
         "pause_until": "0001-01-01T00:00:00Z",
     }
+
+
+def test_a_pinned_group_is_unpinned_on_request_and_others_are_not_there(make):
+    client = make(consumer={"priority_groups": ["g"], "priority_policy": "pinned_client"})
+    create(client, "P")
+
+    assert ask(client, "CONSUMER.UNPIN.S.C", {"group": "g"}) == {
+        "type": "io.nats.jetstream.api.v1.consumer_unpin_response"
+    }
+    assert err_code(client, "CONSUMER.UNPIN.S.C", {"group": ""}) == 10025
+    assert err_code(client, "CONSUMER.UNPIN.S.C", {"group": "h"}) == 10160
+    assert err_code(client, "CONSUMER.UNPIN.S.P", {"group": "g"}) == 10160
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "seq"),
+    [
+        ({}, {}, 2),
+        ({}, {"seq": 3}, 3),
+        ({"deliver_policy": "by_start_sequence", "opt_start_seq": 2}, {"seq": 3}, 3),
+        ({"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:00Z"}, {"seq": 1}, 1),
+    ],
+)
+def test_a_reset_consumer_begins_anew(make, policy, asked, seq):
+    client = make(consumer=policy, publish=4)
+    client.pull(batch=2)
+    first = client.hear().split("~")[0].split()[3]
+    client.pub(first)
+    answer = ask(client, "CONSUMER.RESET.S.C", asked)
+    client.pull(batch=1)
+
+    expected = seq if policy.get("opt_start_seq") != 2 or asked else 3
+    assert answer["reset_seq"] == expected
+    assert answer["num_pending"] == 5 - expected
+    assert f"$JS.ACK.S.C.1.{expected}.1." in client.hear()
+
+
+@pytest.mark.parametrize(
+    ("policy", "seq", "text"),
+    [
+        ({"deliver_policy": "by_start_sequence", "opt_start_seq": 3}, 2, "below start seq"),
+        (
+            {"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:01Z"},
+            2,
+            "below start time",
+        ),
+        ({"deliver_policy": "new"}, 2, "not allowed"),
+    ],
+)
+def test_a_consumer_is_not_reset_to_before_its_start(make, policy, seq, text):
+    client = make(consumer=policy, publish=4)
+    error = ask(client, "CONSUMER.RESET.S.C", {"seq": seq})["error"]
+
+    assert (error["err_code"], error["description"]) == (10204, f"invalid reset: {text}")
+
+
+def test_nobody_answers_for_a_consumer_that_is_not_there(make):
+    client = make()
+    client.pub("$JS.API.CONSUMER.RESET.S.NOPE", "", "in.1")
+
+    assert client.hear() == ""
+
+
+def test_the_answer_to_a_reset_has_two_blanks(make):
+    client = make(consumer={})
+    client.pub("$JS.API.CONSUMER.RESET.S.C", "", "in.1")
+
+    assert client.hear().startswith("MSG in.1 1  ")
+
+
+@pytest.mark.parametrize("verb", ["PAUSE", "UNPIN", "RESET"])
+def test_verbs_that_came_later_meet_silence(make, verb):
+    client = make(version="2.10.26", consumer={})
+    client.pub(f"$JS.API.CONSUMER.{verb}.S.C", "", "in.1")
+
+    assert client.hear() == ""
+
+
+def test_a_pull_consumer_does_not_become_a_push_consumer_nor_back(make):
+    client = make()
+    create(client, "L")
+    create(client, "U", deliver_subject="in.d")
+
+    assert ask(client, "CONSUMER.CREATE.S.L", body_of("L", deliver_subject="in.d"))["error"] == {
+        "code": 500,
+        "err_code": 10012,
+        "description": "can not update pull consumer to push based",
+    }
+    assert ask(client, "CONSUMER.CREATE.S.U", body_of("U"))["error"]["description"] == (
+        "can not update push consumer to pull based"
+    )
+
+
+def body_of(name, **config):
+    return {"stream_name": "S", "config": {"durable_name": name, "ack_policy": "explicit", **config}}

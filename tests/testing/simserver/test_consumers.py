@@ -40,7 +40,7 @@ def test_a_pull_gets_what_is_there_and_waits_for_the_rest(make):
         ({"deliver_policy": "new"}, []),
         ({"deliver_policy": "by_start_sequence", "opt_start_seq": 3}, [3, 4]),
         ({"deliver_policy": "by_start_time", "opt_start_time": "2027-01-15T08:00:02Z"}, [3, 4]),
-        ({"deliver_policy": "last_per_subject"}, [3, 4]),
+        ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, [3, 4]),
         ({"filter_subject": "s.b"}, [2, 4]),
         ({"filter_subjects": ["s.a", "s.c"]}, [1, 3]),
     ],
@@ -61,7 +61,8 @@ def test_single_messages_that_leave_are_not_given(make):
     client = make()
     for subject in ("s.a", "s.b"):
         client.pub(subject, "x")
-    config = {"durable_name": "C", "ack_policy": "explicit", "deliver_policy": "last_per_subject"}
+    single = {"deliver_policy": "last_per_subject", "filter_subject": ">"}
+    config = {"durable_name": "C", "ack_policy": "explicit", **single}
     client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
     client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)
 

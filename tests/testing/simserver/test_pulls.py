@@ -63,7 +63,7 @@ class Stage:
         self.waiting = Waiting(limit, profile, self.listeners.__contains__, 0)
 
     def pull(self, reply, body):
-        self.waiting.add(parse_pull(body, reply, 0, NEW))
+        self.waiting.add(parse_pull(body, reply, 0, NEW), 0)
 
     def serve(self, size=10, now=1):
         pull = self.waiting.serve(size, now, lambda reply, block: self.said.append((reply, block)))
@@ -153,3 +153,40 @@ def test_the_queue_knows_its_bounds():
     assert not stage.waiting.full
     assert list(stage.waiting.newest_by_reply()) == ["a"]
     assert [pull.reply for pull in stage.waiting.take_all()] == ["a"]
+
+
+def test_a_no_wait_pull_that_would_wait_for_ever_ends_at_the_end_too():
+    stage = Stage()
+    stage.pull("a", b'{"batch":2,"no_wait":true}')
+
+    assert stage.sweep(at_end=True) == 1
+    assert stage.said == [("a", b"NATS/1.0 404 No Messages\r\n\r\n")]
+
+
+def test_a_judge_lets_pulls_take_pass_or_end():
+    stage = Stage()
+    verdicts = {"a": False, "b": b"ended", "c": True}
+    stage.listeners.add("c")
+    for reply in verdicts:
+        stage.pull(reply, b"1")
+    said = []
+
+    taken = stage.waiting.serve(1, 1, lambda *each: said.append(each), lambda pull: verdicts[pull.reply])
+    assert (taken.reply, said) == ("c", [("b", b"ended")])
+    assert stage.waiting.serve(1, 1, stage.said.append, lambda pull: verdicts[pull.reply]) is None
+    assert [pull.reply for pull in stage.waiting.take_all()] == ["a"]
+
+
+def test_a_sorted_queue_serves_low_numbers_first_and_those_of_one_number_in_turn():
+    stage = Stage(limit=9)
+    stage.waiting.prioritized = True
+    stage.listeners.update("cd")
+    for reply, body in (
+        ("a", b'{"batch":2,"priority":5}'),
+        ("b", b'{"batch":2,"priority":1}'),
+        ("c", b'{"batch":2,"priority":1}'),
+        ("d", b"1"),
+    ):
+        stage.pull(reply, body)
+
+    assert [stage.serve() for _ in range(8)] == ["b", "c", "b", "c", "a", "a", "d", None]
