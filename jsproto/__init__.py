@@ -105,10 +105,12 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
     WrongStream,
 )
+from jsproto.jetstream.api.event_schemas import event_schema
 from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.levels import check_level, required_level
 from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import compose
@@ -263,6 +265,7 @@ __all__ = [
     "ConnectFailed",
     "Connection",
     "ConnectionClosed",
+    "Connz",
     "Consume",
     "ConsumeOptions",
     "Consumer",
@@ -312,6 +315,7 @@ __all__ = [
     "Gathered",
     "HeaderDefect",
     "Headers",
+    "Healthz",
     "HeartbeatsMissed",
     "InProgress",
     "Info",
@@ -336,6 +340,7 @@ __all__ = [
     "JetStreamNotEnabled",
     "JsMessage",
     "JsprotoError",
+    "Jsz",
     "LeadershipChanged",
     "LimitExceeded",
     "LimitReached",
@@ -439,6 +444,7 @@ __all__ = [
     "SnapshotBroken",
     "StaleConnection",
     "Stats",
+    "Statsz",
     "StatusError",
     "StorageType",
     "StoreCompression",
@@ -470,6 +476,8 @@ __all__ = [
     "TooManyResults",
     "Unavailable",
     "UnknownStatus",
+    "UserInfo",
+    "Varz",
     "View",
     "Way",
     "WebSocketFailed",
@@ -490,6 +498,7 @@ __all__ = [
     "consumer_report",
     "empty_payload",
     "event_line",
+    "event_schema",
     "events",
     "plan_of",
     "read_event",

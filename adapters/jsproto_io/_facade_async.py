@@ -14,10 +14,12 @@ from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stored import StoredMessage
@@ -1065,7 +1067,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Document], ...]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
         Args:
@@ -1099,7 +1101,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Statsz], ...]:
         """The server in numbers; ``active_servers`` says how many there are.
 
         Raises:
@@ -1120,7 +1122,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Varz], ...]:
         """Configuration and state of the server as a whole.
 
         Raises:
@@ -1147,7 +1149,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Jsz], ...]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
         Args:
@@ -1191,7 +1193,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Connz], ...]:
         """Connections of clients.
 
         Args:
@@ -1230,7 +1232,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Healthz], ...]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
         Args:
@@ -1266,7 +1268,7 @@ class AsyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Document], ...]:
         """What the servers know of one account.
 
         Args:
@@ -1296,7 +1298,7 @@ class AsyncSystem:
         self,
         *,
         timeout: float | None = None,
-    ) -> ServerAnswer:
+    ) -> ServerAnswer[UserInfo]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
         Raises:

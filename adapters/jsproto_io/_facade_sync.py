@@ -12,10 +12,12 @@ from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stored import StoredMessage
@@ -1063,7 +1065,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Document], ...]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
         Args:
@@ -1097,7 +1099,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Statsz], ...]:
         """The server in numbers; ``active_servers`` says how many there are.
 
         Raises:
@@ -1118,7 +1120,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Varz], ...]:
         """Configuration and state of the server as a whole.
 
         Raises:
@@ -1145,7 +1147,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Jsz], ...]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
         Args:
@@ -1189,7 +1191,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Connz], ...]:
         """Connections of clients.
 
         Args:
@@ -1228,7 +1230,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Healthz], ...]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
         Args:
@@ -1264,7 +1266,7 @@ class SyncSystem:
         expect: int = 0,
         stall: float = 0.3,
         timeout: float | None = None,
-    ) -> tuple[ServerAnswer, ...]:
+    ) -> tuple[ServerAnswer[Document], ...]:
         """What the servers know of one account.
 
         Args:
@@ -1294,7 +1296,7 @@ class SyncSystem:
         self,
         *,
         timeout: float | None = None,
-    ) -> ServerAnswer:
+    ) -> ServerAnswer[UserInfo]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
         Raises:

@@ -142,6 +142,17 @@ class Document:
                 raise InvalidConfig(f"expected unknown members in {type(self).__name__}.extra, seen {name!r}")
         return others
 
+    @classmethod
+    def schema(cls) -> dict[str, object]:
+        """The document as JSON Schema (2020-12): the known members; others may be there too."""
+        needed = [name for name, _, empty in table(cls) if empty is NOTHING]
+        return {"type": "object", "properties": cls.properties(), "required": needed}
+
+    @classmethod
+    def properties(cls) -> dict[str, object]:
+        """What JSON Schema says of each known member."""
+        return {name: codec.schema() for name, codec, _ in table(cls)}
+
     def __repr__(self) -> str:
         shown = ((each.name, getattr(self, each.name)) for each in fields(type(self)))
         said = (f"{name}={value!r}" for name, value in shown if _is_set(value))
@@ -199,6 +210,10 @@ class Nested(Codec[DocumentT], Generic[DocumentT]):
     def write(self, value: DocumentT) -> dict[str, object]:
         """By the other document's table."""
         return value.to_wire()
+
+    def schema(self) -> dict[str, object]:
+        """By the other document's table."""
+        return self._document.schema()
 
 
 def unechoed(sent: Document, returned: Document) -> tuple[str, ...]:

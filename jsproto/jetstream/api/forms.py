@@ -56,6 +56,10 @@ class Codec(Generic[T]):
         """The value for JSON."""
         return value
 
+    def schema(self) -> dict[str, object]:
+        """The form on the wire, as JSON Schema."""
+        raise NotImplementedError
+
 
 @final
 class _Text(Codec[str]):
@@ -63,6 +67,9 @@ class _Text(Codec[str]):
         if isinstance(value, str):
             return str(value)
         raise Misfit("text", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string"}
 
 
 @final
@@ -72,6 +79,9 @@ class _Name(Codec[str]):
             return str(value)
         raise Misfit("a name", value)
 
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "minLength": 1}
+
 
 @final
 class _Flag(Codec[bool]):
@@ -80,6 +90,9 @@ class _Flag(Codec[bool]):
             return value
         raise Misfit("true or false", value)
 
+    def schema(self) -> dict[str, object]:
+        return {"type": "boolean"}
+
 
 @final
 class _Integer(Codec[int]):
@@ -87,6 +100,20 @@ class _Integer(Codec[int]):
         if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
             return value
         raise Misfit("an integer of 64 bits", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "integer", "minimum": INT64_MIN, "maximum": UINT64_MAX}
+
+
+@final
+class _Number(Codec[float]):
+    def accept(self, value: object) -> float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        raise Misfit("a number", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "number"}
 
 
 @final
@@ -106,6 +133,9 @@ class _Big(Codec[int]):
     def write(self, value: int) -> str:
         return str(value)
 
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "pattern": "^-?[0-9]{1,4000}$"}
+
 
 @final
 class _Span(Codec[timedelta]):
@@ -121,6 +151,9 @@ class _Span(Codec[timedelta]):
 
     def write(self, value: timedelta) -> int:
         return nanoseconds(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "integer", "minimum": INT64_MIN, "maximum": INT64_MAX, "description": "nanoseconds"}
 
 
 @final
@@ -144,6 +177,9 @@ class _Instant(Codec["Timestamp | datetime"]):
     def write(self, value: Timestamp | datetime) -> str:
         return str(value)
 
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "format": "date-time"}
+
 
 @final
 class _Percent(Codec["str | int"]):
@@ -155,6 +191,9 @@ class _Percent(Codec["str | int"]):
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         raise Misfit("a percentage", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": ["string", "integer"]}
 
 
 class UnknownWord(str):
@@ -195,6 +234,10 @@ class Words(Codec[W | str], Generic[W]):
     def _none(self, value: object) -> NoReturn:
         raise Misfit("one of " + ", ".join(sorted(self._words)), value) from None
 
+    def schema(self) -> dict[str, object]:
+        """Any word, since a newer server may have more; those that are known are examples."""
+        return {"type": "string", "examples": sorted(self._words)}
+
 
 @final
 class Many(Codec[Sequence[T]], Generic[T]):
@@ -230,6 +273,10 @@ class Many(Codec[Sequence[T]], Generic[T]):
             if one is not None:
                 taken.append(one)
         return tuple(taken)
+
+    def schema(self) -> dict[str, object]:
+        """A list, or null, which is how servers write one that was never filled."""
+        return {"type": ["array", "null"], "items": self._each.schema()}
 
 
 @final
@@ -267,6 +314,10 @@ class Each(Codec[Mapping[str, T]], Generic[T]):
                 taken[name] = one
         return taken
 
+    def schema(self) -> dict[str, object]:
+        """An object, or null."""
+        return {"type": ["object", "null"], "additionalProperties": self._value.schema()}
+
 
 @final
 class _Anything(Codec[object]):
@@ -274,6 +325,9 @@ class _Anything(Codec[object]):
 
     def accept(self, value: object) -> object:
         return value
+
+    def schema(self) -> dict[str, object]:
+        return {}
 
 
 def within(part: str, misfit: Misfit) -> Misfit:
@@ -285,6 +339,7 @@ TEXT: Final[Codec[str]] = _Text()
 NAME: Final[Codec[str]] = _Name()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()
+NUMBER: Final[Codec[float]] = _Number()
 BIG: Final[Codec[int]] = _Big()
 DURATION: Final[Codec[timedelta]] = _Span()
 GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()

@@ -1,8 +1,9 @@
 """What the servers say of themselves to the system account: requests below ``$SYS.REQ``, and their answers.
 
 Theory. A request to ``$SYS.REQ.SERVER.PING.<WHAT>`` is heard by every server, and each answers for itself; below ``$SYS.REQ.SERVER.<id>``
-one is meant; below ``$SYS.REQ.ACCOUNT.<account>`` it is about one account (server/events.go). What is in an answer is the servers' business,
-differs between versions, and is given as it came. Around it stands who says it, or why not.
+one is meant; below ``$SYS.REQ.ACCOUNT.<account>`` it is about one account (server/events.go). What is in an answer is the servers' business and
+differs between versions: it is given as it came, and `ServerAnswer.read` gives it typed, by the documents of `jsproto.jetstream.api.monitoring`.
+Around it stands who says it, or why not.
 
 Other accounts than the system's meet nobody there (503), unless it is about themselves (``$SYS.REQ.USER.INFO``).
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, cast, final
+from typing import Final, Generic, TypeVar, cast, final
 
 from attrs import field, frozen
 
@@ -24,7 +25,11 @@ from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusErro
 from jsproto.jetstream.api.document import Document, member
 from jsproto.jetstream.api.envelope import parse_object, to_json
 from jsproto.jetstream.api.forms import FLAG, INTEGER, OBJECT, TEXT, TEXTS, TIME
+from jsproto.jetstream.api.monitoring import UserInfo
 from jsproto.jetstream.api.values import Timestamp
+
+DocumentT = TypeVar("DocumentT", bound=Document)
+DocumentT_co = TypeVar("DocumentT_co", bound=Document, covariant=True)
 
 #: One word of a request, such as ``VARZ``.
 _WHAT: Final = re.compile(r"[A-Z0-9_]+").fullmatch
@@ -57,7 +62,7 @@ class ServerIdentity(Document):
 
 @final
 @frozen(kw_only=True)
-class ServerAnswer:
+class ServerAnswer(Generic[DocumentT_co]):
     """What one server answered.
 
     Attributes:
@@ -66,12 +71,30 @@ class ServerAnswer:
         error: why there is no data.
     """
 
+    form: type[DocumentT_co] = field(repr=False)
     server: ServerIdentity = field(factory=ServerIdentity)
     data: Mapping[str, object] = field(factory=dict[str, object])
     error: str = ""
 
+    def read(self) -> DocumentT_co:
+        """The data, typed; what is not known is kept in ``extra``.
 
-def read_answer(message: Message) -> ServerAnswer:
+        Raises:
+            ApiError: there is an error instead.
+            InvalidResponse: a member of another form than servers give it.
+        """
+        if self.error:
+            raise self.refusal()
+        return self.form.from_wire(self.data, f"a question to server {self.server.name!r}")
+
+    def refusal(self) -> ApiError:
+        """Its error, to be raised."""
+        return ApiError(
+            0, 0, f"expected data of server {self.server.name!r}, seen error {shorten(self.error)}"
+        )
+
+
+def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[DocumentT]:
     """The answer of one server.
 
     Raises:
@@ -87,43 +110,42 @@ def read_answer(message: Message) -> ServerAnswer:
     identity = ServerIdentity.from_wire(named if server is None else server, "a system request")
     error = members.pop("error", None)
     if error is not None:
-        return ServerAnswer(server=identity, error=_words(error))
+        return ServerAnswer(form=form, server=identity, error=_words(error))
     # ``statsz`` stands where others have ``data``; IDZ is an identity by itself.
     data = members.get("data", members.get("statsz", members))
     if not isinstance(data, Mapping):
         raise InvalidResponse(f"expected an object as data of a server, seen {shorten(data)}")
-    return ServerAnswer(server=identity, data=cast("Mapping[str, object]", data))
+    return ServerAnswer(form=form, server=identity, data=cast("Mapping[str, object]", data))
 
 
-def read_answers(messages: Sequence[Message]) -> tuple[ServerAnswer, ...]:
+def read_answers(messages: Sequence[Message], form: type[DocumentT]) -> tuple[ServerAnswer[DocumentT], ...]:
     """The answers of all that answered, in the order of their names.
 
     Raises:
         ApiError: there is nothing but errors; the first is told.
         InvalidResponse: what a server never says.
     """
-    answers = sorted((read_answer(each) for each in messages), key=lambda each: each.server.name)
+    answers = sorted((read_answer(each, form) for each in messages), key=lambda each: each.server.name)
     if all(each.error for each in answers):
-        first = answers[0]
-        raise ApiError(
-            0, 0, f"expected data of server {first.server.name!r}, seen error {shorten(first.error)}"
-        )
+        raise answers[0].refusal()
     return tuple(answers)
 
 
 def ask_servers(
     what: str,
+    form: type[DocumentT],
     *,
     server: str = "",
     options: Mapping[str, object] | None = None,
     expect: int = 0,
     stall: float = STALL,
     timeout: float = 5.0,
-) -> Gather[tuple[ServerAnswer, ...]]:
+) -> Gather[tuple[ServerAnswer[DocumentT], ...]]:
     """Ask all servers, or one.
 
     Args:
         what: ``VARZ``, ``JSZ``, ``CONNZ``, ``HEALTHZ`` and so on.
+        form: the document that the answer is; a plain `Document` is one of which nothing is known.
         server: the id of the only server to ask.
         options: members of the request; ``server_name``, ``cluster``, ``host``, ``domain`` and ``tags`` choose who answers.
         expect: so many servers will answer; without it, the end is judged by silence.
@@ -135,7 +157,7 @@ def ask_servers(
         InvalidConfig: times that cannot be.
     """
     subject = f"$SYS.REQ.SERVER.{_one(server, 'id of a server') if server else 'PING'}.{_word(what)}"
-    return _ask(subject, options, 1 if server else expect, stall, timeout)
+    return _ask(subject, form, options, expect=1 if server else expect, stall=stall, timeout=timeout)
 
 
 def ask_account(
@@ -146,24 +168,30 @@ def ask_account(
     expect: int = 0,
     stall: float = STALL,
     timeout: float = 5.0,
-) -> Gather[tuple[ServerAnswer, ...]]:
+) -> Gather[tuple[ServerAnswer[Document], ...]]:
     """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see :func:`ask_servers`."""
     subject = f"$SYS.REQ.ACCOUNT.{_one(account, 'name of an account')}.{_word(what)}"
-    return _ask(subject, options, expect, stall, timeout)
+    return _ask(subject, Document, options, expect=expect, stall=stall, timeout=timeout)
 
 
-def user_info(*, timeout: float = 5.0) -> Gather[ServerAnswer]:
+def user_info(*, timeout: float = 5.0) -> Gather[ServerAnswer[UserInfo]]:
     """Who we are to the server, with account and permissions; every account may ask (2.10)."""
     many = RequestMany("$SYS.REQ.USER.INFO", count=1, timeout=timeout)
-    return Gather(many, lambda messages: read_answers(messages)[0])
+    return Gather(many, lambda messages: read_answers(messages, UserInfo)[0])
 
 
 def _ask(
-    subject: str, options: Mapping[str, object] | None, expect: int, stall: float, timeout: float
-) -> Gather[tuple[ServerAnswer, ...]]:
+    subject: str,
+    form: type[DocumentT],
+    options: Mapping[str, object] | None,
+    *,
+    expect: int,
+    stall: float,
+    timeout: float,
+) -> Gather[tuple[ServerAnswer[DocumentT], ...]]:
     payload = to_json(options) if options else b""
     many = RequestMany(subject, payload, count=expect, stall=stall, timeout=timeout)
-    return Gather(many, read_answers)
+    return Gather(many, lambda messages: read_answers(messages, form))
 
 
 def _words(error: object) -> str:

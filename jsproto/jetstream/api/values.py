@@ -158,10 +158,12 @@ class Timestamp:
         """The instant of an aware ``datetime``.
 
         Raises:
-            InvalidConfig: the ``datetime`` has no time zone, so nobody knows which instant it means.
+            InvalidConfig: no ``datetime``, or one without a time zone, so nobody knows which instant it means.
         """
         if isinstance(moment, Timestamp):
             return moment
+        if not isinstance(moment, datetime):
+            raise InvalidConfig(f"expected a datetime or a Timestamp, seen {shorten(moment)}")
         if moment.tzinfo is None or moment.utcoffset() is None:
             raise InvalidConfig(f"expected a datetime with a time zone, seen {moment!r}")
         return cls(nanoseconds(moment - _EPOCH))

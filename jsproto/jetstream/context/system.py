@@ -9,6 +9,8 @@ from attrs import frozen
 
 from jsproto.core.gather import STALL, Gather
 from jsproto.jetstream.api import system
+from jsproto.jetstream.api.document import Document
+from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.settings import seconds_of
 
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 class System:
     """The servers themselves. They answer the system account; of others only `user_info`.
 
-    Every method asks all servers, or the one whose id is given as ``server``, and gives what came in the order of their names: at once
-    when ``expect`` servers have answered, else after ``stall`` seconds of silence.
+    Every method asks all servers, or the one whose id is given as ``server``, and gives what came in the order of their names, each to be had as it came
+    (``data``) or typed (``read()``): at once when ``expect`` servers have answered, else after ``stall`` seconds of silence.
 
     Attributes:
         js: whose connection and timeout are used; neither domain nor prefix plays a part.
@@ -39,7 +41,7 @@ class System:
         expect: int = 0,
         stall: float = STALL,
         timeout: float | None = None,
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Document], ...]]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
         Args:
@@ -58,28 +60,32 @@ class System:
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_servers(
-            what, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+            what, Document, server=server, options=options, expect=expect, stall=stall, timeout=seconds
         )
 
     def statsz(
         self, *, server: str = "", expect: int = 0, stall: float = STALL, timeout: float | None = None
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Statsz], ...]]:
         """The server in numbers; ``active_servers`` says how many there are.
 
         Raises:
             NoResponders, RequestTimeout: nobody answers: not the system account.
         """
-        return self.ask("STATSZ", server=server, expect=expect, stall=stall, timeout=timeout)
+        seconds = seconds_of(timeout, self.js.timeout)
+        return system.ask_servers(
+            "STATSZ", Statsz, server=server, expect=expect, stall=stall, timeout=seconds
+        )
 
     def varz(
         self, *, server: str = "", expect: int = 0, stall: float = STALL, timeout: float | None = None
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Varz], ...]]:
         """Configuration and state of the server as a whole.
 
         Raises:
             NoResponders, RequestTimeout: nobody answers: not the system account.
         """
-        return self.ask("VARZ", server=server, expect=expect, stall=stall, timeout=timeout)
+        seconds = seconds_of(timeout, self.js.timeout)
+        return system.ask_servers("VARZ", Varz, server=server, expect=expect, stall=stall, timeout=seconds)
 
     def jsz(
         self,
@@ -94,7 +100,7 @@ class System:
         expect: int = 0,
         stall: float = STALL,
         timeout: float | None = None,
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Jsz], ...]]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
         Args:
@@ -122,7 +128,10 @@ class System:
             "leader_only": leader_only,
         }
         options = {name: wish for name, wish in wishes.items() if wish}
-        return self.ask("JSZ", server=server, options=options, expect=expect, stall=stall, timeout=timeout)
+        seconds = seconds_of(timeout, self.js.timeout)
+        return system.ask_servers(
+            "JSZ", Jsz, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+        )
 
     def connz(
         self,
@@ -135,7 +144,7 @@ class System:
         expect: int = 0,
         stall: float = STALL,
         timeout: float | None = None,
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Connz], ...]]:
         """Connections of clients.
 
         Args:
@@ -159,7 +168,10 @@ class System:
             "offset": offset,
         }
         options = {name: wish for name, wish in wishes.items() if wish}
-        return self.ask("CONNZ", server=server, options=options, expect=expect, stall=stall, timeout=timeout)
+        seconds = seconds_of(timeout, self.js.timeout)
+        return system.ask_servers(
+            "CONNZ", Connz, server=server, options=options, expect=expect, stall=stall, timeout=seconds
+        )
 
     def healthz(
         self,
@@ -171,7 +183,7 @@ class System:
         expect: int = 0,
         stall: float = STALL,
         timeout: float | None = None,
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Healthz], ...]]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
         Args:
@@ -189,8 +201,9 @@ class System:
         """
         wishes: dict[str, object] = {"account": account, "stream": stream, "consumer": consumer}
         options = {name: wish for name, wish in wishes.items() if wish}
-        return self.ask(
-            "HEALTHZ", server=server, options=options, expect=expect, stall=stall, timeout=timeout
+        seconds = seconds_of(timeout, self.js.timeout)
+        return system.ask_servers(
+            "HEALTHZ", Healthz, server=server, options=options, expect=expect, stall=stall, timeout=seconds
         )
 
     def account(
@@ -202,7 +215,7 @@ class System:
         expect: int = 0,
         stall: float = STALL,
         timeout: float | None = None,
-    ) -> Gather[tuple[ServerAnswer, ...]]:
+    ) -> Gather[tuple[ServerAnswer[Document], ...]]:
         """What the servers know of one account.
 
         Args:
@@ -221,7 +234,7 @@ class System:
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_account(account, what, options=options, expect=expect, stall=stall, timeout=seconds)
 
-    def user_info(self, *, timeout: float | None = None) -> Gather[ServerAnswer]:
+    def user_info(self, *, timeout: float | None = None) -> Gather[ServerAnswer[UserInfo]]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
         Raises:

@@ -15,9 +15,8 @@ from jsproto.jetstream.api.dead_letters import dead_letter
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import Timestamp
-from jsproto.trace.recording import Received, parse_recording
-from jsproto.wire.parser import Parser
 from tests.jetstream.api.asking import message, refusal, run
+from tests.jetstream.api.events import recorded_events
 
 ADVISORY = "io.nats.jetstream.advisory.v1."
 TIME = "2026-11-27T21:01:35.5Z"
@@ -25,18 +24,7 @@ TIME = "2026-11-27T21:01:35.5Z"
 
 @pytest.fixture(scope="module")
 def recorded(traces: Path) -> list[tuple[str, bytes]]:
-    found: dict[bytes, str] = {}
-    for path in sorted(traces.glob("*/*.jsonl")):
-        if path.name.startswith(
-            ("advisories", "ack_sampling", "pub_atomic", "prio", "pull_max_deliver", "ack_term")
-        ):
-            parsers: dict[str, Parser] = {}
-            for record in parse_recording(path.read_text(encoding="utf-8")).records:
-                if isinstance(record, Received):
-                    for frame in parsers.setdefault(record.conn, Parser()).feed(record.data):
-                        if type(frame) is tuple and "$JS.EVENT." in frame[1]:
-                            found[frame[4]] = frame[1]
-    return [(subject, body) for body, subject in found.items()]
+    return recorded_events(traces)
 
 
 def test_every_recorded_event_is_typed_and_nothing_of_it_is_lost(recorded: list[tuple[str, bytes]]) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 import pytest
 
 from jsproto.jetstream.api.forms import (
+    BIG,
     COUNTS,
     DURATION,
     DURATIONS,
@@ -17,6 +18,7 @@ from jsproto.jetstream.api.forms import (
     INTEGERS,
     LABELS,
     NAME,
+    NUMBER,
     OBJECT,
     PERCENT,
     TEXT,
@@ -176,3 +178,38 @@ def test_the_words_that_are_possible_are_named_when_another_is_given() -> None:
         COLOUR.accept("green")
 
     assert caught.value.expected == "one of blue, red"
+
+
+@pytest.mark.parametrize(
+    ("codec", "schema"),
+    [
+        (TEXT, {"type": "string"}),
+        (NAME, {"type": "string", "minLength": 1}),
+        (FLAG, {"type": "boolean"}),
+        (INTEGER, {"type": "integer", "minimum": -(2**63), "maximum": 2**64 - 1}),
+        (NUMBER, {"type": "number"}),
+        (BIG, {"type": "string", "pattern": "^-?[0-9]{1,4000}$"}),
+        (TIME, {"type": "string", "format": "date-time"}),
+        (PERCENT, {"type": ["string", "integer"]}),
+        (COLOUR, {"type": "string", "examples": ["blue", "red"]}),
+        (TEXTS, {"type": ["array", "null"], "items": {"type": "string"}}),
+        (LABELS, {"type": ["object", "null"], "additionalProperties": {"type": "string"}}),
+        (OBJECT, {"type": ["object", "null"], "additionalProperties": {}}),
+    ],
+)
+def test_each_form_has_a_schema_of_what_is_on_the_wire(codec, schema):
+    assert codec.schema() == schema
+
+
+def test_a_duration_is_nanoseconds_on_the_wire():
+    assert DURATION.schema() == {
+        "type": "integer",
+        "minimum": -(2**63),
+        "maximum": 2**63 - 1,
+        "description": "nanoseconds",
+    }
+
+
+def test_a_form_has_to_say_its_schema():
+    with pytest.raises(NotImplementedError):
+        Codec().schema()

@@ -8,6 +8,8 @@ import pytest
 
 from jsproto.core.conversation import Port
 from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusError
+from jsproto.jetstream.api.document import Document
+from jsproto.jetstream.api.monitoring import Varz
 from jsproto.jetstream.api.system import ask_account, ask_servers, read_answer, read_answers, user_info
 from jsproto.jetstream.context import JetStream
 from jsproto.wire.commands import Publish
@@ -30,8 +32,11 @@ def asked(gather) -> tuple[str, object]:
 @pytest.mark.parametrize(
     ("gather", "expected"),
     [
-        (ask_servers("VARZ"), ("$SYS.REQ.SERVER.PING.VARZ", None)),
-        (ask_servers("RAFTZ", server="NX", options={"a": 1}), ("$SYS.REQ.SERVER.NX.RAFTZ", {"a": 1})),
+        (ask_servers("VARZ", Varz), ("$SYS.REQ.SERVER.PING.VARZ", None)),
+        (
+            ask_servers("RAFTZ", Document, server="NX", options={"a": 1}),
+            ("$SYS.REQ.SERVER.NX.RAFTZ", {"a": 1}),
+        ),
         (ask_account("A", "CONNZ"), ("$SYS.REQ.ACCOUNT.A.CONNZ", None)),
         (user_info(), ("$SYS.REQ.USER.INFO", None)),
         (SYSTEM.ask("IDZ"), ("$SYS.REQ.SERVER.PING.IDZ", None)),
@@ -84,7 +89,8 @@ def test_answers_come_by_the_names_of_their_servers() -> None:
             said({"server": {"name": "n1", "id": "1"}, "statsz": {"x": 1}}),
             said({"server": {"name": "n3"}, "error": {"code": 400, "description": "bad"}}),
             said({"name": "n4", "id": "4", "host": "h"}),
-        ]
+        ],
+        Document,
     )
 
     assert [(each.server.name, dict(each.data), each.error) for each in answers] == [
@@ -98,26 +104,26 @@ def test_answers_come_by_the_names_of_their_servers() -> None:
 
 def test_nothing_but_errors_is_an_error() -> None:
     with pytest.raises(ApiError, match="no such thing"):
-        read_answers([said({"server": {"name": "n1"}, "error": "no such thing"})])
+        read_answers([said({"server": {"name": "n1"}, "error": "no such thing"})], Document)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"server":3}', b'{"data":[1]}'])
 def test_what_no_server_writes_is_no_answer(body) -> None:
     with pytest.raises(InvalidResponse):
-        read_answer(message(body))
+        read_answer(message(body), Document)
 
 
 def test_a_status_is_no_answer() -> None:
     with pytest.raises(StatusError, match="408"):
-        read_answer(message(b"", b"NATS/1.0 408 Timeout\r\n\r\n"))
+        read_answer(message(b"", b"NATS/1.0 408 Timeout\r\n\r\n"), Document)
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: ask_servers("varz"),
-        lambda: ask_servers("VARZ", server="a.b"),
-        lambda: ask_servers("VARZ\r\nPUB x 0"),
+        lambda: ask_servers("varz", Varz),
+        lambda: ask_servers("VARZ", Varz, server="a.b"),
+        lambda: ask_servers("VARZ\r\nPUB x 0", Varz),
         lambda: ask_account("", "INFO"),
         lambda: ask_account("A B", "INFO"),
         lambda: ask_account("*", "INFO"),

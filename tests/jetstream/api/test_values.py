@@ -141,6 +141,12 @@ def test_a_datetime_without_a_zone_is_no_instant() -> None:
         Timestamp.of(datetime(2024, 1, 1))  # noqa: DTZ001 - that is the case
 
 
+@pytest.mark.parametrize("moment", [timedelta(minutes=1), 7, "now", None])
+def test_what_is_no_instant_is_refused(moment):
+    with pytest.raises(InvalidConfig, match="expected a datetime or a Timestamp"):
+        Timestamp.of(moment)
+
+
 @pytest.mark.parametrize("ns", [-62_135_596_800_000_000_000, 253_402_300_800_000_000_000])
 def test_an_instant_outside_of_the_years_1_to_9999_cannot_be_made(ns: int) -> None:
     with pytest.raises(InvalidConfig, match="years 1 to 9999"):

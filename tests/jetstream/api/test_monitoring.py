@@ -1,0 +1,77 @@
+"""Answers of servers, typed: what is known has its type, what is not is kept, and an error is no answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jsproto.errors import ApiError, InvalidResponse
+from jsproto.jetstream.api.document import Document
+from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
+from jsproto.jetstream.api.system import ServerAnswer, ServerIdentity
+
+FORMS = (Connz, Document, Healthz, Jsz, Statsz, UserInfo, Varz)
+
+
+def answer(form, data, **more):
+    return ServerAnswer(form=form, server=ServerIdentity(name="n1"), data=data, **more)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_in_an_answer_is_needed_and_what_is_not_known_is_kept(form):
+    seen = {"a_member_of_tomorrow": {"deep": [1, None]}}
+
+    assert answer(form, {}).read() == form()
+    assert answer(form, seen).read().extra == seen
+    assert answer(form, seen).read().to_wire().items() >= seen.items()
+
+
+def test_what_is_known_has_its_type_at_every_depth():
+    varz = answer(
+        Varz,
+        {
+            "cpu": 1.5,
+            "auth_timeout": 2,
+            "write_deadline": 10_000_000_000,
+            "jetstream": {"stats": {"api": {"total": 2, "later": 1}}, "config": {"sync_interval": 1000}},
+        },
+    ).read()
+
+    assert (varz.cpu, varz.auth_timeout, varz.write_deadline) == (1.5, 2, timedelta(seconds=10))
+    assert varz.jetstream.stats.api.total == 2
+    assert varz.jetstream.stats.api.extra == {"later": 1}
+    assert varz.jetstream.config.sync_interval == timedelta(microseconds=1)
+
+
+def test_an_account_without_a_limit_has_the_largest_number():
+    jsz = answer(Jsz, {"account_details": [{"name": "A", "reserved_memory": 2**64 - 1}]}).read()
+
+    assert jsz.account_details[0].reserved_memory == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("data", "well"),
+    [({"status": "ok"}, True), ({"status": "unavailable", "error": "x"}, False), ({}, False)],
+)
+def test_who_is_well_says_ok(data, well):
+    assert answer(Healthz, data).read().well is well
+
+
+def test_an_error_is_raised_by_whoever_reads():
+    refused = answer(Varz, {}, error="no such thing")
+
+    with pytest.raises(ApiError, match=r"'n1'.*no such thing"):
+        refused.read()
+
+
+@pytest.mark.parametrize("data", [{"cpu": "much"}, {"connections": 1.5}, {"jetstream": {"stats": []}}])
+def test_a_member_of_another_form_is_an_invalid_response(data):
+    with pytest.raises(InvalidResponse, match="Varz"):
+        answer(Varz, data).read()
+
+
+def test_a_number_is_one():
+    assert answer(Varz, {"cpu": 3}).read().to_wire()["cpu"] == 3
+    with pytest.raises(InvalidResponse):
+        answer(Varz, {"cpu": True}).read()
