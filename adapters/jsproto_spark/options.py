@@ -216,7 +216,7 @@ def values_of(given: Mapping[str, str]) -> dict[str, object]:
     Raises:
         InvalidOption: an option that does not exist, that is given twice, or whose value has not its form.
     """
-    stream = next((shorten(value) for key, value in given.items() if key.lower() == "stream"), "not given")
+    stream = _stream_of(given)
     found: dict[str, object] = {}
     for key, text in given.items():
         if key.lower() in _SPARKS_OWN:
@@ -242,7 +242,7 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
         InvalidOption: see `values_of`; or one that is missing, does nothing in this use, or does not go with another.
     """
     found = values_of(given)
-    stream = str(found.get("stream") or "not given")
+    stream = _stream_of(given)
     for option in OPTIONS:
         if option.required and not found.get(option.name):
             raise InvalidOption(f"stream {stream}: expected the option {option.name} for a {use}, seen none")
@@ -254,6 +254,11 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
     for wrong, why in _conflicts(found):
         raise InvalidOption(f"stream {stream}: options {' and '.join(wrong)}: {why}")
     return Settings(use=use, where=_part(Where, found), read=_part(Read, found), write=_part(Write, found))
+
+
+def _stream_of(given: Mapping[str, str]) -> str:
+    """The stream as errors name it."""
+    return next((shorten(value) for key, value in given.items() if key.lower() == "stream"), "not given")
 
 
 def _part(part: type[_Part], found: Mapping[str, object]) -> _Part:

@@ -34,7 +34,7 @@ def fill(nc, stream, messages, subject=None):
             window.put((subject or f"{stream.name}.{number % 3}", b"%d" % number))
 
 
-def options(nc, stream, **given):
+def options(nc, stream, /, **given):
     return {"servers": f"nats://{nc.server.host}:{nc.server.port}", "stream": stream.name, **given}
 
 

@@ -1,0 +1,371 @@
+"""The source and the sink on a real Spark and a real server: one session, one file, so that it starts once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StringType
+
+from jsproto_io.blocking import connect
+from tests.spark.feeding import fill, new_stream, options
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+
+def reading(spark, nc, stream, /, **given):
+    reader = spark.read.format("jetstream")
+    for name, value in options(nc, stream, **given).items():
+        reader = reader.option(name, value)
+    return reader
+
+
+def streaming(spark, nc, stream, /, **given):
+    reader = spark.readStream.format("jetstream")
+    for name, value in options(nc, stream, **given).items():
+        reader = reader.option(name, value)
+    return reader.load()
+
+
+class Table:
+    """A sink that keeps the rows of each micro-batch under its number, so that one that is run again replaces itself."""
+
+    def __init__(self):
+        self.batches = {}
+        self.fail_in = set()
+
+    def __call__(self, frame, number):
+        rows = sorted(row.sequence for row in frame.select("sequence").collect())
+        if number in self.fail_in:
+            raise ValueError(f"no batch {number}")
+        self.batches[number] = rows
+
+    @property
+    def rows(self):
+        return [seq for number in sorted(self.batches) for seq in self.batches[number]]
+
+
+def started(frame, table, checkpoint, **trigger):
+    return (
+        frame.writeStream.foreachBatch(table)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(**trigger or {"availableNow": True})
+        .start()
+    )
+
+
+def ran(frame, table, checkpoint):
+    query = started(frame, table, checkpoint)
+    query.awaitTermination(90)
+    assert not query.isActive
+    return query
+
+
+def stream_of(nc, stream):
+    return nc.jetstream().stream(stream.name)
+
+
+def consumers(stream):
+    return stream.info().state.consumer_count
+
+
+# ------------------------------------------------------------------------------------------------ batch
+
+
+def test_the_format_is_found_by_its_name_and_reads_all_of_a_stream(spark, broker):
+    stream = new_stream(broker, 3000)
+    frame = reading(spark, broker, stream, minPartitions="2").load()
+    [seen] = frame.select(
+        F.count("*"),
+        F.countDistinct("sequence"),
+        F.sum("sequence"),
+        F.countDistinct("subject"),
+        F.min("stream"),
+    ).collect()
+
+    assert (3000, 3000, 3000 * 3001 // 2, 3, stream.name) == tuple(seen)
+    assert ["subject", "sequence", "timestamp", "payload", "headers", "stream"] == frame.columns
+    assert 2 == frame.rdd.getNumPartitions()
+
+
+def test_a_dataframe_keeps_its_plan_and_a_new_load_sees_what_came(spark, broker):
+    stream = new_stream(broker, 1000)
+    reader = reading(spark, broker, stream)
+    frame = reader.load()
+
+    assert 1000 == frame.count()
+    fill(broker, stream, 500)
+    assert 1000 == frame.count()
+    assert 1500 == reader.load().count()
+
+
+def test_every_column_can_be_had_in_any_order_by_a_schema(spark, broker):
+    stream = new_stream(broker)
+    broker.jetstream().publish(f"{stream.name}.a", b"\x00\xff", headers=[("B", "2"), ("A", "1"), ("B", "3")])
+    schema = (
+        "size INT, headers ARRAY<STRUCT<name: STRING, value: STRING>>, timestamp_ns BIGINT, timestamp TIMESTAMP, payload BINARY, "
+        "pending BIGINT, delivered INT, consumer_sequence BIGINT, consumer STRING, reply STRING, domain STRING, stream STRING, "
+        "subject STRING, sequence BIGINT, headers_raw BINARY"
+    )
+    [row] = reading(spark, broker, stream).schema(schema).load().collect()
+    [direct] = reading(spark, broker, stream, readMode="direct").schema(schema).load().collect()
+
+    assert b"\x00\xff" == row.payload
+    assert [("B", "2"), ("A", "1"), ("B", "3")] == [tuple(pair) for pair in row.headers]
+    assert row.timestamp_ns // 1000 == int(row.timestamp.timestamp() * 1e6 + 0.5)
+    assert (0, 1, 1, 1) == (row.pending, row.delivered, row.consumer_sequence, row.sequence)
+    assert row.consumer.startswith("spark-")
+    assert (row.payload, row.headers, row.headers_raw, row.timestamp_ns) == (
+        direct.payload,
+        direct.headers,
+        direct.headers_raw,
+        direct.timestamp_ns,
+    )
+    assert (None, None, None) == (direct.consumer, direct.reply, direct.pending)
+
+
+def test_a_limit_leaves_no_consumer_behind(spark, broker, eventually):  # 4.11
+    stream = new_stream(broker, 50_000)
+
+    assert 10 == len(reading(spark, broker, stream).load().limit(10).collect())
+    assert eventually(lambda: consumers(stream) == 0, within=20)  # the worker deletes it behind the answer
+
+
+def test_filters_are_pushed_only_if_both_sides_are_asked(spark, broker):
+    stream = new_stream(broker, 5000)
+    wanted = F.col("sequence").between(4001, 4100)
+    off = reading(spark, broker, stream).load()
+    on = reading(spark, broker, stream, pushdown="true").load()
+
+    assert 100 == off.where(wanted).count()
+    with pytest.raises(PySparkException, match=r"filterPushdown\.enabled"):
+        on.where(wanted).count()
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        assert 100 == on.where(wanted).count()
+        assert 20 == on.where(F.col("subject") == f"{stream.name}.1").where("sequence > 4940").count()
+        [first] = on.where("sequence = 17").select("timestamp").collect()
+        assert 17 in [
+            row.sequence for row in on.where(F.col("timestamp") == F.lit(first.timestamp)).collect()
+        ]
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
+    stream = new_stream(broker, 1)
+    cases = [
+        ({"foo": "1"}, "expected an option that there is, seen 'foo'"),
+        ({"minPartitions": "many"}, "option minPartitions: expected a whole number"),
+        ({"startingOffsets": "1", "startingTimestamp": "1"}, "startingOffsets and startingTimestamp"),
+        ({"stream": "NOPE"}, "see option stream: StreamNotFound"),
+        ({"readMode": "direct"}, "see option readMode"),
+        ({"servers": "nats://127.0.0.1:1", "requestTimeout": "1s"}, "see option servers: ConnectFailed"),
+    ]
+    stream.change(allow_direct=False)
+    for given, said in cases:
+        with pytest.raises(PySparkException) as caught:
+            reading(spark, broker, stream, **given).load().count()
+        line = next(line for line in str(caught.value).splitlines() if said in line)
+        assert repr(given.get("stream", stream.name)) in line
+
+
+# ------------------------------------------------------------------------------------------------ streaming
+
+
+def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(spark, broker, tmp_path, eventually):
+    # 4.1: Spark asks for the initial offset, waits for data, and asks again when it plans the first batch.
+    stream = new_stream(broker, 500)
+    table = Table()
+    query = started(
+        streaming(spark, broker, stream), table, tmp_path / "c", processingTime="100 milliseconds"
+    )
+    try:
+        eventually(lambda: query.lastProgress, within=60)
+        fill(broker, stream, 500)
+        eventually(lambda: len(table.rows) >= 500, within=60)
+    finally:
+        query.stop()
+
+    assert list(range(501, 1001)) == table.rows
+    assert 1001 == json.loads(query.lastProgress["sources"][0]["latestOffset"])["seq"]
+
+
+def test_latest_loses_nothing_by_a_crash_in_the_first_batch(spark, broker, tmp_path, eventually):
+    stream = new_stream(broker, 100)
+    table = Table()
+    table.fail_in = {0}
+    frame = streaming(spark, broker, stream)
+    query = started(frame, table, tmp_path / "c", processingTime="100 milliseconds")
+    eventually(lambda: query.lastProgress or not query.isActive, within=60)
+    fill(broker, stream, 200)
+    with pytest.raises(PySparkException, match="no batch 0"):
+        query.awaitTermination(60)
+    fill(broker, stream, 100)  # while it is down
+    table.fail_in = set()
+    ran(frame, table, tmp_path / "c")
+
+    assert list(range(101, 401)) == table.rows
+
+
+def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spark, broker, tmp_path):
+    stream = new_stream(broker, 2000)
+    frame = streaming(spark, broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="900")
+    table = Table()
+    over = threading.Event()
+
+    def publish():
+        with connect(f"nats://{broker.server.host}:{broker.server.port}") as nc:
+            while not over.is_set() and stream_of(nc, stream).info().state.last_seq < 40_000:
+                if table.batches:
+                    fill(nc, stream, 1000)
+
+    writer = threading.Thread(target=publish)
+    writer.start()
+    try:
+        query = ran(frame, table, tmp_path / "c")
+    finally:
+        over.set()
+        writer.join()
+    assert list(range(1, 2001)) == table.rows
+    assert stream.info().state.last_seq > 2000
+    assert all(progress["numInputRows"] <= 900 for progress in query.recentProgress)
+    ran(streaming(spark, broker, stream, startingOffsets="earliest"), table, tmp_path / "c")
+    assert list(range(1, stream.info().state.last_seq + 1)) == table.rows
+
+
+@pytest.mark.parametrize("kind", ["interest", "workqueue"])
+def test_a_stream_that_is_released_is_empty_behind_a_run(spark, broker, tmp_path, kind):
+    stream = new_stream(broker, retention=kind)
+    how = {"releaseMode": "cursor", "cursor": "spark"} if kind == "interest" else {"releaseMode": "purge"}
+    frame = streaming(
+        spark,
+        broker,
+        stream,
+        startingOffsets="earliest",
+        maxMessagesPerTrigger="400",
+        releaseOn="nextPlan",
+        **how,
+    )
+    table = Table()
+    if kind == "interest":
+        stream.create_consumer(durable_name="spark", ack_policy="all")
+    fill(broker, stream, 1000)
+    table.fail_in = {1}
+    with pytest.raises(PySparkException, match="no batch 1"):
+        ran(frame, table, tmp_path / "c")
+    assert 401 == stream.info().state.first_seq  # what was not committed is kept, all of it
+    table.fail_in = set()
+    ran(frame, table, tmp_path / "c")
+
+    assert list(range(1, 1001)) == table.rows
+    assert 0 == stream.info().state.messages
+
+
+def test_a_query_that_is_stopped_in_mid_read_leaves_no_consumer_behind(spark, broker, tmp_path, eventually):
+    stream = new_stream(broker, 20_000)
+
+    @F.udf(StringType())
+    def slow(payload):
+        time.sleep(0.001)
+        return "x"
+
+    frame = streaming(spark, broker, stream, startingOffsets="earliest").select(slow("payload"), "sequence")
+    query = started(frame, Table(), tmp_path / "c", processingTime="1 second")
+    eventually(lambda: consumers(stream) > 0, within=60)
+    query.stop()
+
+    assert eventually(lambda: consumers(stream) == 0, within=70)  # the server's own net is 60 s
+
+
+# ------------------------------------------------------------------------------------------------ writing
+
+
+def test_what_is_read_can_be_written(spark, broker):
+    source, target = new_stream(broker, 2000), new_stream(broker)
+    frame = reading(spark, broker, source, minPartitions="2").load()
+    (
+        frame.select(
+            F.lit(f"{target.name}.copy").alias("subject"),
+            "payload",
+            "headers",
+            F.concat_ws("-", "stream", "sequence").alias("msg_id"),
+        )
+        .write.format("jetstream")
+        .options(**options(broker, target))
+        .mode("append")
+        .save()
+    )
+
+    assert 2000 == target.info().state.messages
+    assert source.messages.by_seq(1).payload in {target.messages.by_seq(seq).payload for seq in (1, 2, 1001)}
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_task_that_is_killed_while_it_writes_stores_each_row_once_if_it_has_an_id(
+    spark, broker, tmp_path, ids
+):
+    target = new_stream(broker)
+    mark = tmp_path / "died"
+
+    where, name = f"nats://{broker.server.host}:{broker.server.port}", target.name
+
+    def die_once(frames):
+        """The last stage before the sink: its process is gone as soon as some rows are stored, in the first attempt."""
+        for number, frame in enumerate(frames):
+            yield frame
+            if number >= 3 and not mark.exists():
+                with connect(where) as nc:
+                    for _ in range(3000):
+                        if nc.jetstream().stream(name).info().state.messages:
+                            break
+                        time.sleep(0.01)
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+    try:
+        frame = spark.range(0, 5000, 1, 1).select(
+            F.lit(f"{target.name}.a").alias("subject"),
+            F.lpad(F.col("id").cast("string"), 300, "x").cast("binary").alias("payload"),
+            F.col("id").cast("string").alias("msg_id"),
+        )
+        rows = frame.mapInPandas(die_once, frame.schema)
+        rows = rows if ids else rows.drop("msg_id")
+        rows.write.format("jetstream").options(**options(broker, target)).mode("append").save()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+    assert mark.exists()
+    stored = target.info().state.messages
+    assert 5000 == stored if ids else 5000 < stored
+
+
+def test_a_micro_batch_that_is_written_again_is_a_duplicate(spark, broker, tmp_path):
+    source, target = new_stream(broker, 1000), new_stream(broker)
+    frame = streaming(spark, broker, source, startingOffsets="earliest", minPartitions="2")
+    rows = frame.select(F.lit(f"{target.name}.a").alias("subject"), "payload")
+
+    def run(**given):
+        query = (
+            rows.writeStream.format("jetstream")
+            .options(**options(broker, target, **given))
+            .option("checkpointLocation", str(tmp_path / "c"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(90)
+
+    run(autoMsgId="true")
+    assert 1000 == target.info().state.messages
+    for path in (tmp_path / "c" / "commits").iterdir():
+        path.unlink()  # as if the driver had died before it logged the commit
+    run(autoMsgId="true")
+
+    assert 1000 == target.info().state.messages
