@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
-from jsproto_cli import backups, demo, events, report, traces
+from jsproto_cli import backups, demo, events, record, report, traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"jsproto {jsproto.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     demo.add_to(commands)
+    record.add_to(commands)
     traces.add_to(commands)
     report.add_to(commands)
     events.add_to(commands)

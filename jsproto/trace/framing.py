@@ -60,7 +60,7 @@ class Framer:
             end = buffer.find(b"\n", at)
             if end < 0 and len(buffer) - at <= _MOST_LINE:
                 break
-            size = _size(buffer[at : end + 1]) if end >= 0 else -1
+            size = size_behind(buffer[at : end + 1]) if end >= 0 else -1
             if size < 0:
                 self._dead, self._awaited = True, 0
                 continue
@@ -82,7 +82,7 @@ class Framer:
         return left
 
 
-def _size(line: bytes) -> int:
+def size_behind(line: bytes) -> int:
     """Bytes behind this line that belong to it; -1 if nobody can tell."""
     words = TOKENS.split(line.strip(b" \t\r\n"))
     operation = words[0].upper()
