@@ -11,7 +11,7 @@ import json
 from collections import deque
 
 from jsproto.core.conversation import Port
-from jsproto.errors import Disconnected
+from jsproto.errors import Disconnected, JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.range_options import RangeOptions
 from jsproto.jetstream.range_reader import RangeReader
@@ -76,7 +76,7 @@ class Rig:
         self.bodies: list[tuple[str, dict]] = []
         self.told: list[tuple[object, object]] = []
         self.taken: list[int] = []
-        self.error: Exception | None = None
+        self.error: JsprotoError | None = None
         self.ended = False
         #: What is answered instead: subject behind the API prefix -> (error members | None for silence).
         self.instead: dict[str, object] = {}
@@ -350,7 +350,7 @@ class Rig:
         for _ in range(count):
             try:
                 rows = self.reader.take(self.now)
-            except Exception as error:
+            except JsprotoError as error:
                 self.error = error
                 self.ended = True
                 break
