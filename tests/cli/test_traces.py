@@ -49,7 +49,7 @@ def test_lint_of_one_file_explains_what_it_found(folder, capsys):
     assert (
         "line 14, 0.500 s, a: error ack-twice: the delivery in line 11 was settled already, by b'+ACK'" in out
     )
-    assert "ADR-15: a message is acknowledged once (B103). Ignore every ack behind the first" in out
+    assert "ADR-15.35: a message is acknowledged once (B103). Ignore every ack behind the first" in out
 
 
 def test_lint_of_a_good_file_is_well(folder, capsys):
@@ -87,7 +87,9 @@ def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys)
 
 def test_the_rules_are_shown_with_what_is_right(capsys):
     assert main(["lint", "--rules"]) == 0
-    assert "ack-twice (error)\n    ADR-15: a message is acknowledged once (B103)\n" in capsys.readouterr().out
+    assert (
+        "ack-twice (error)\n    ADR-15.35: a message is acknowledged once (B103)\n" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("command", ["lint", "replay"])

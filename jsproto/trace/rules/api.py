@@ -62,18 +62,18 @@ def _direct(fact: Asked) -> str | None:
 # fmt: off
 RULES: Final = (
     Rule(name="api-unknown", fact=Asked, severity=ERROR, judge=_unknown,
-        clause="server: unknown verbs under $JS.API have no answer", right="Use the subjects of the API as they are."),
+        clause="WIRE.g1: unknown verbs under $JS.API have no answer", right="Use the subjects of the API as they are."),
     Rule(name="api-without-reply", fact=Asked, severity=WARNING, judge=_no_reply,
-        clause="ADR-1", right="Send a reply subject, and wait for a while."),
+        clause="WIRE.g2 (ADR-1)", right="Send a reply subject, and wait for a while."),
     Rule(name="api-without-interest", fact=Asked, severity=ERROR, judge=_no_interest,
-        clause="ADR-1", right="SUB the inbox before the request."),
+        clause="WIRE.g2 (ADR-1)", right="SUB the inbox before the request."),
     Rule(name="reply-reused", fact=Asked, severity=ERROR, judge=_reused,
-        clause="B181", right="Take a reply subject that no open request has."),
+        clause="WIRE.g3 (B181)", right="Take a reply subject that no open request has."),
     Rule(name="offset-negative", fact=Asked, severity=ERROR, judge=_offset,
-        clause="servers 2.9 to 2.11 panic", right="Never send one."),
+        clause="WIRE.g4: servers 2.9 to 2.11 panic", right="Never send one."),
     Rule(name="delete-with-body", fact=Asked, severity=ERROR, judge=_delete,
-        clause="server: 10038", right="Send an empty body."),
+        clause="WIRE.g5: 10038", right="Send an empty body."),
     Rule(name="direct-get-empty", fact=Asked, severity=ERROR, judge=_direct,
-        clause="ADR-31; server: 408 Empty Request", right="Name a sequence, a subject or a time."),
+        clause="WIRE.i1 (ADR-31): 408 Empty Request", right="Name a sequence, a subject or a time."),
 )
 # fmt: on

@@ -1,0 +1,90 @@
+"""``spec/subjects.toml`` says what the code writes and reads, and what the recordings show."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.trace import client
+from jsproto.trace.observer import Observer
+from jsproto.trace.reading import Trace
+from jsproto.trace.seen.requests import Requests
+
+SPEC = tomllib.loads((Path(__file__).resolve().parents[2] / "spec/subjects.toml").read_text())
+CALLS = SPEC["call"]
+WRITTEN = [row for row in CALLS if "method" in row]
+NAMES = {
+    "stream": "S",
+    "consumer": "C",
+    "filter": "orders.new",
+    "subject": "orders.new",
+    "account": "A",
+    "template": "T",
+}
+
+each_call = pytest.mark.parametrize("row", CALLS, ids=[row["call"] for row in CALLS])
+
+
+def placed(form: str) -> tuple[str, str, list[str]]:
+    """The subject of a form, its verb and its names, with a name in each place."""
+    verb = form.partition(".<")[0]
+    names = [NAMES[each] for each in re.findall(r"<([a-z]+)>", form)]
+    return ".".join(["$JS.API", verb, *names]), verb, names
+
+
+@each_call
+def test_each_call_is_read_as_that_call(row):
+    subject, verb, names = placed(row["call"])
+
+    assert client.api_call(subject) == (verb, tuple(".".join(names).split(".")) if names else ())
+
+
+@pytest.mark.parametrize("row", WRITTEN, ids=[row["call"] for row in WRITTEN])
+def test_each_call_is_written_as_that_call(row):
+    subject, _, names = placed(row["call"])
+
+    assert getattr(ApiSubjects(), row["method"])(*names) == subject
+
+
+def test_no_call_that_the_code_writes_or_reads_is_missing():
+    methods = {name for name, _ in inspect.getmembers(ApiSubjects, inspect.isfunction) if name[0] != "_"}
+
+    assert methods == {row["method"] for row in WRITTEN}
+    assert {placed(row["call"])[1] for row in CALLS} == client._VERBS
+
+
+def test_answers_have_the_types_that_were_recorded(traces, monkeypatch):
+    known = {}
+    for row in CALLS:
+        known.setdefault(placed(row["call"])[1], set()).add(row.get("answer", ""))
+    seen, strange = set(), set()
+
+    def answer(self, link, request, payload):
+        body = client.json_object(payload) or {}
+        kind = str(body.get("type", "")).removeprefix("io.nats.jetstream.api.v1.")
+        if kind:
+            seen.add(kind)
+            if kind not in known.get(request.verb, ()) and kind != "system_response":
+                strange.add((request.verb, kind))
+
+    monkeypatch.setattr(Requests, "answer", answer)
+    for path in traces.rglob("*.jsonl"):
+        observer = Observer(lambda fact: None)
+        with path.open("rb") as file:
+            for line, record in Trace(file).records():
+                observer.feed(line, record)
+
+    assert strange == set()
+    assert len(seen) > 20
+
+
+def test_every_row_says_all_that_the_file_promises():
+    assert all(set(row) <= {"call", "method", "body", "answer", "since", "until", "note"} for row in CALLS)
+    assert all(set(row) == {"form", "what"} for row in SPEC["subject"])
+    assert json.dumps(SPEC)
