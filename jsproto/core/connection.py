@@ -707,13 +707,13 @@ class Connection:
             entry.spent = True
 
     def _final_failure(self) -> JsprotoError:
-        """Why nobody could be reached: the one error, or all of them in short."""
+        """Why nobody could be reached: the one error, or all of them in short, each of them once."""
         refused = [error for error in self._failures if isinstance(error, AuthorizationFailed)]
         if refused:
             return refused[-1]
         if len(self._failures) == 1:
             return self._failures[0]
-        said = "; ".join(str(error) for error in self._failures)
+        said = "; ".join(dict.fromkeys(str(error) for error in self._failures))
         return ConnectFailed(
             f"expected one of {len(self._pool.entries)} servers to let us in, none did: {said}"
         )

@@ -241,6 +241,18 @@ def test_more_sweeps_go_on_trying(wire):
     assert ["Notice", "Closed"] == w.kinds()
 
 
+def test_what_went_wrong_again_and_again_is_said_once(wire):
+    w = wire(connect_sweeps=3, reconnect_wait=1.0)
+    w.down(ConnectFailed("one"))
+    for at in (2.0, 6.0):
+        w.at(at)
+        w.down(ConnectFailed("two"))
+    closed = w.told()[-1]
+
+    assert isinstance(closed.error, ConnectFailed)
+    assert (1, 1) == (str(closed.error).count("one;"), str(closed.error).count("two"))
+
+
 # ---------------------------------------------------------------------------------------------- credentials
 
 
