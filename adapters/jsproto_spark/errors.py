@@ -65,7 +65,7 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (ReadStalled, "readDeadline"),
     (WrongStream, "stream"),
     (ConsumerNotFound, "cursor"),
-    (JetStreamNotEnabled, "servers"),
+    (JetStreamNotEnabled, "servers, domain, apiPrefix"),
     (CredentialsUnavailable, "credentialsFile, nkeySeedFile"),
     (InvalidCredentials, "credentialsFile, credentialsEnv, nkeySeedFile"),
     (AuthorizationFailed, "credentialsFile, credentialsEnv, nkeySeedFile, user, passwordEnv, tokenEnv"),
@@ -74,7 +74,7 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (TlsUnavailable, "servers, tlsFirst"),
     (ConnectFailed, "servers"),
     (NoResponders, "servers, domain, apiPrefix"),
-    (RequestTimeout, "requestTimeout"),
+    (RequestTimeout, "requestTimeout, inboxPrefix"),
 )
 
 #: These name their stream and option already.

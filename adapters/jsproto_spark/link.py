@@ -4,8 +4,8 @@ Theory. Python workers are forked from a daemon and used for one task after the 
 fork finds none. Nobody drives it between two tasks; a server that has given it up meanwhile is noticed by the next one, and
 connected to again. Secrets are read here, from the file or the variable that an option names, and go nowhere else.
 
-A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is patient with a JetStream that is
-not there yet, but only behind a lost link: where nothing was ever there, that is the answer.
+A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is patient with a server and a
+JetStream that are not there, but only behind a lost link: where nothing was ever there, that is the answer, and soon.
 """
 
 from __future__ import annotations
@@ -62,11 +62,6 @@ def forget(where: Where) -> None:
         held.close()
 
 
-def jetstream(where: Where, patience: float) -> SyncJetStream:
-    """JetStream of the connection of this process, as the options say."""
-    return client(where, patience).jetstream()
-
-
 def connected(where: Where, patience: float) -> Client:
     """A new connection; see `client`."""
     made = connect(
@@ -86,8 +81,9 @@ def asking(where: Where, patience: float, question: Callable[[SyncJetStream], T]
     until = time.monotonic() + patience
     lost = False
     while True:
+        nc = client(where, patience if lost else 0.0)
         try:
-            return question(jetstream(where, patience))
+            return question(nc.jetstream())
         except LinkError:
             forget(where)
             lost = True

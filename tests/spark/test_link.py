@@ -1,0 +1,255 @@
+"""How a process reaches the server: credentials by file and variable, TLS, one connection for each process, and what failure says."""
+
+import os
+import pickle
+
+import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from jsproto.errors import ConnectFailed, JsprotoError
+from jsproto_io.blocking import connect
+from jsproto_spark import link
+from jsproto_spark.errors import Unreadable
+from jsproto_spark.options import Use, settings_of
+from jsproto_spark.source import JetStreamSource
+from tests.accounts import USER, creds, public, server_config
+from tests.served import served
+from tests.spark.feeding import SEQUENCES, fill, read
+
+pytestmark = pytest.mark.live
+
+SECRET = "hunter2"
+
+
+@pytest.fixture(autouse=True)
+def _no_connection_is_left():
+    yield
+    for held in link._CLIENTS.values():
+        held.close()
+    link._CLIENTS.clear()
+
+
+def count(url, **given):
+    """How many messages a batch reads from the stream S there."""
+    source = JetStreamSource({"servers": url, "stream": "S", **given})
+    reader = pickle.loads(pickle.dumps(source)).reader(SEQUENCES)
+    return len(read(reader, reader.partitions()))
+
+
+def filled(url, **options):
+    with connect(url, **options) as nc:
+        stream = nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory", allow_direct=True)
+        fill(nc, stream, 10)
+
+
+def failure(url, **given):
+    with pytest.raises(JsprotoError) as caught:
+        count(url, **given)
+    text = str(caught.value)
+
+    assert "\n" not in text
+    assert "stream 'S'" in text
+    for secret in (SECRET, USER.reveal(), "eyJ"):
+        assert secret not in f"{text}{caught.value!r}{caught.value.__context__!r}"
+    return text
+
+
+# ------------------------------------------------------------------------------------------------ who
+
+
+def test_a_user_with_a_password_in_a_variable(start_server, monkeypatch):
+    server = start_server(config=f"authorization {{ user: me, password: {SECRET} }}")
+    filled(server.url.replace("//", f"//me:{SECRET}@"))
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", SECRET)
+
+    assert 10 == count(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD")
+    assert "see option credentialsFile, credentialsEnv" in failure(server.url)
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "wrong" + SECRET)
+    assert "AuthorizationFailed" in failure(server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD")
+    assert "option passwordEnv: expected the name of a variable" in failure(
+        server.url, user="me", passwordEnv=SECRET
+    )
+
+
+def test_a_token_in_a_variable(start_server, monkeypatch):
+    server = start_server(config=f"authorization {{ token: {SECRET} }}")
+    filled(server.url.replace("//", f"//{SECRET}@"))
+    monkeypatch.setenv("SPARK_TEST_TOKEN", SECRET)
+
+    assert 10 == count(server.url, tokenEnv="SPARK_TEST_TOKEN")
+
+
+def test_creds_in_a_file_and_in_a_variable(start_server, monkeypatch, tmp_path):
+    server = start_server(config=server_config())
+    path = tmp_path / "me.creds"
+    path.write_text(creds())
+    monkeypatch.setenv("SPARK_TEST_CREDS", creds())
+    with connect(server.url, credentials=link._credentials(where(credentialsFile=str(path)))) as nc:
+        fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
+
+    assert 10 == count(server.url, credentialsFile=str(path))
+    assert 10 == count(server.url, credentialsEnv="SPARK_TEST_CREDS")
+    assert "it cannot be read: FileNotFoundError" in failure(server.url, credentialsFile=str(tmp_path / "no"))
+    monkeypatch.setenv("SPARK_TEST_CREDS", "damaged")
+    link.forget(where(servers=server.url, credentialsEnv="SPARK_TEST_CREDS"))
+    assert "see option credentialsFile" in failure(server.url, credentialsEnv="SPARK_TEST_CREDS")
+
+
+def test_a_seed_in_a_file(start_server, tmp_path):
+    server = start_server(config=f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}")
+    path = tmp_path / "me.nk"
+    path.write_text(USER.reveal())
+    with connect(server.url, credentials=link._credentials(where(nkeySeedFile=str(path)))) as nc:
+        fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
+
+    assert 10 == count(server.url, nkeySeedFile=str(path))
+
+
+def where(**given):
+    return settings_of({"stream": "S", **given}, Use.BATCH_READ).where
+
+
+# ------------------------------------------------------------------------------------------------ TLS
+
+
+@pytest.mark.parametrize("transport", ["tls", "tls-first", "wss"])
+def test_tls_is_required_as_soon_as_a_certificate_is_named(transport, server_binary_of, tmp_path):
+    with served(server_binary_of("2.15.1"), transport, tmp_path) as there:
+        filled(there.url, **there.options)
+        first = {"tlsFirst": "true"} if transport == "tls-first" else {}
+
+        assert 10 == count(there.url, tlsCaFile=str(tmp_path / "ca.pem"), **first)
+
+
+def test_a_certificate_that_proves_nothing_is_one_line_that_names_the_options(server_binary_of, tmp_path):
+    with served(server_binary_of("2.15.1"), "tls", tmp_path) as there:
+        assert "see option tlsCaFile, tlsCertFile, tlsKeyFile, tlsFirst" in failure(there.url)
+        assert "expected files with certificates and keys" in failure(
+            there.url, tlsCaFile=str(tmp_path / "no.pem")
+        )
+
+
+def test_a_server_without_tls_is_not_spoken_to_in_clear(nats_server, tmp_path, server_binary_of):
+    with served(server_binary_of("2.15.1"), "tls", tmp_path):
+        assert "TlsUnavailable" in failure(nats_server.url, tlsCaFile=str(tmp_path / "ca.pem"))
+
+
+# ------------------------------------------------------------------------------------------------ what may not be
+
+
+def test_without_permission_the_subject_is_named(start_server, monkeypatch):
+    server = start_server(
+        config="""authorization { users: [
+            { user: all, password: p },
+            { user: me, password: p, permissions { publish { deny: ["$JS.API.CONSUMER.CREATE.>"] } } },
+            { user: you, password: p, permissions { publish { deny: ["$JS.API.STREAM.INFO.>"] } } } ] }"""
+    )
+    filled(server.url.replace("//", "//all:p@"))
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
+
+    assert "$JS.API.STREAM.INFO.S" in failure(server.url, user="you", passwordEnv="SPARK_TEST_PASSWORD")
+    text = failure(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD")
+    assert "PermissionViolation" in text
+    assert "see option user, credentialsFile" in text
+    assert 10 == count(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD", readMode="direct")
+
+
+def test_without_jetstream_it_says_so(start_server):
+    server = start_server(jetstream=False)
+
+    assert "see option servers" in failure(server.url)
+
+
+def test_where_nobody_is_it_says_so_soon():
+    assert "see option servers: ConnectFailed" in failure("nats://127.0.0.1:1")
+
+
+def test_a_domain_that_there_is_not_is_named(nats_server):
+    assert "see option servers, domain, apiPrefix: JetStreamNotEnabled" in failure(
+        nats_server.url, domain="nowhere"
+    )
+
+
+def test_an_inbox_prefix_and_an_api_prefix_are_used(start_server, monkeypatch):
+    server = start_server(
+        config="""authorization { users: [
+            { user: all, password: p },
+            { user: me, password: p, permissions { subscribe { allow: ["_MINE.>"] } } } ] }"""
+    )
+    filled(server.url.replace("//", "//all:p@"))
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
+    given = {"user": "me", "passwordEnv": "SPARK_TEST_PASSWORD"}
+
+    assert 10 == count(server.url, inboxPrefix="_MINE", apiPrefix="$JS.API", **given)
+    assert "see option requestTimeout, inboxPrefix" in failure(server.url, requestTimeout="500ms", **given)
+
+
+# ------------------------------------------------------------------------------------------------ one for each process
+
+
+def test_a_process_keeps_its_connection_and_another_way_is_another_one(nats_server):
+    here = where(servers=nats_server.url)
+    first = link.client(here, 1.0)
+
+    assert first is link.client(where(servers=nats_server.url), 1.0)
+    assert first is not link.client(where(servers=nats_server.url, requestTimeout="3s"), 1.0)
+    link.forget(here)
+    link.forget(here)  # twice is harmless
+    assert first.closed
+    assert first is not link.client(here, 1.0)
+
+
+def test_a_fork_finds_no_connection(nats_server):
+    # A socket that two processes share mixes their frames; Spark forks its workers from a daemon.
+    here = where(servers=nats_server.url)
+    mine = link.client(here, 1.0)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            theirs = link.client(here, 1.0)
+            os._exit(0 if theirs is not mine and theirs.rtt() >= 0 else 1)
+        finally:
+            os._exit(2)
+
+    assert (pid, 0) == os.waitpid(pid, 0)
+    assert mine.rtt() >= 0
+
+
+def test_a_question_is_asked_again_over_a_lost_link_and_a_server_that_comes_back(start_server):
+    server = start_server()
+    here = where(servers=server.url)
+    with connect(server.url) as nc:
+        nc.jetstream().create_stream(name="S", subjects=["S.>"])
+    link.client(here, 5.0)
+    server.kill()
+    server.restart()
+
+    assert "S" == link.asking(here, 20.0, lambda js: js.stream("S").info().config.name)
+
+
+def test_a_question_to_nobody_ends_with_its_patience(start_server):
+    server = start_server()
+    here = where(servers=server.url)
+    link.client(here, 5.0)
+    server.kill()
+
+    with pytest.raises(ConnectFailed):
+        link.asking(here, 0.5, lambda js: js.stream("S").info())
+
+
+def test_the_server_is_looked_for_about_as_long_as_the_patience():
+    assert 1 == link.sweeps(0.1, 4.0)
+    assert 4 == link.sweeps(2.0, 4.0)  # 0.25, 0.5 and 1 s between them
+    assert 30 < link.sweeps(120.0, 4.0) < 40
+    assert link.sweeps(10.0, 0.001) > 30
+
+
+def test_the_sink_reaches_the_server_in_the_same_way(start_server, monkeypatch):
+    server = start_server(config=f"authorization {{ user: me, password: {SECRET} }}")
+    filled(server.url.replace("//", f"//me:{SECRET}@"))
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", SECRET)
+    schema = StructType([StructField("payload", BinaryType())])
+    source = JetStreamSource({"servers": server.url, "stream": "S", "subject": "S.a"})
+
+    with pytest.raises(Unreadable, match="see option credentialsFile"):
+        source.writer(schema, overwrite=False)
