@@ -7,7 +7,7 @@ finds again and again is told as often as it happens, up to a bound for each rul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from attrs import frozen
@@ -62,6 +62,9 @@ _BY_FACT: Final = _by_fact()
 class Lint:
     """Judges one trace, record by record.
 
+    Args:
+        hear: called with each fact too, before it is judged.
+
     Attributes:
         observer: the books.
         counted: how often each rule was broken, also where it was no longer told.
@@ -69,12 +72,16 @@ class Lint:
 
     __slots__ = ("_found", "_record", "_told", "counted", "observer")
 
-    def __init__(self) -> None:
-        self.observer = Observer(self._judge)
+    def __init__(self, hear: Callable[[Fact], None] | None = None) -> None:
+        self.observer = Observer(self._judge if hear is None else self._after(hear))
         self.counted: Counter[str] = Counter()
         self._told: Counter[tuple[str, int]] = Counter()
         self._found: list[Finding] = []
         self._record: tuple[int, float] = (0, 0.0)
+
+    def taken_up(self) -> None:
+        """It was put together from what another one knew: it judges what its Observer tells from here on."""
+        self.observer.tell_to(self._judge)
 
     def feed(self, line: int, record: Record) -> list[Finding]:
         """The findings that come with one record."""
@@ -84,6 +91,13 @@ class Lint:
             return []
         found, self._found = self._found, []
         return found
+
+    def _after(self, hear: Callable[[Fact], None]) -> Callable[[Fact], None]:
+        def tell(fact: Fact) -> None:
+            hear(fact)
+            self._judge(fact)
+
+        return tell
 
     def _judge(self, fact: Fact) -> None:
         for rule in _BY_FACT.get(type(fact), ()):

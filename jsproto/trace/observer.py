@@ -70,6 +70,32 @@ class _Conn(NamedTuple):
     client: CommandReader
 
 
+class _Pong(NamedTuple):
+    """A PING of the server is to be answered."""
+
+    link: Link
+    line: int
+    at: float
+
+    def look(self, books: Books, now: float) -> None:
+        link, line, at = self
+        if link.up and (line, at) in link.pings:
+            link.pings.remove((line, at))
+            books.tell(PingUnanswered(link, line, now - at))
+
+
+class _Again(NamedTuple):
+    """A subscription is to be made again on a new link."""
+
+    link: Link
+    lost: Interest
+
+    def look(self, books: Books, now: float) -> None:
+        link, lost = self
+        if link.up and lost.sid not in link.sids and not link.interest_in(lost.subject):
+            books.tell(NotHeard(link, lost))
+
+
 @final
 class Observer:
     """Reads records in order and tells facts.
@@ -113,6 +139,10 @@ class Observer:
         self._publishes = Publishes(books)
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
+
+    def tell_to(self, tell: Callable[[Fact], None]) -> None:
+        """Somebody else is told from here on."""
+        self._books.tell = tell
 
     def feed(self, line: int, record: Record) -> None:
         """One record, which stands in this line; its facts are told on the way. Never raises."""
@@ -183,7 +213,7 @@ class Observer:
         elif frame is Control.PING:
             line, at = self._books.line, self._books.now
             link.pings.append((line, at))
-            self._books.watch(at + PING_PATIENCE, lambda now: self._ping_due(link, line, at, now))
+            self._books.watch(at + PING_PATIENCE, _Pong(link, line, at))
         elif frame is Control.PONG:
             if not link.ready:
                 link.ready = True
@@ -194,11 +224,6 @@ class Observer:
                 line, at = link.pings.popleft()
                 link.pings.clear()
                 self._books.tell(PingUnanswered(link, line, self._books.now - at))
-
-    def _ping_due(self, link: Link, line: int, at: float, now: float) -> None:
-        if link.up and (line, at) in link.pings:
-            link.pings.remove((line, at))
-            self._books.tell(PingUnanswered(link, line, now - at))
 
     def _message(self, link: Link, frame: Delivery) -> None:
         sid, subject, reply, block, payload = frame
@@ -240,14 +265,7 @@ class Observer:
             if interest.loop and interest.pulls and not interest.pulls[-1].no_wait:
                 self._pulls.expect_consumer(link, interest.pulls[-1])
             elif not interest.pulls and not interest.subject.startswith("_INBOX."):
-                self._expect_interest(link, interest)
-
-    def _expect_interest(self, link: Link, lost: Interest) -> None:
-        def look(_: float) -> None:
-            if link.up and lost.sid not in link.sids and not link.interest_in(lost.subject):
-                self._books.tell(NotHeard(link, lost))
-
-        self._books.watch(self._books.now + SUBSCRIBE_PATIENCE, look)
+                self._books.watch(self._books.now + SUBSCRIBE_PATIENCE, _Again(link, interest))
 
     # ------------------------------------------------------------------------------------------ the client
 

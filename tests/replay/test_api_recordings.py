@@ -9,7 +9,6 @@ was made on purpose: the server refused it too, or stayed silent.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +41,7 @@ from jsproto.trace.recording import Received, Sent, parse_recording
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
+from tests.recordings import folder
 
 KINDS = (
     "api",
@@ -57,11 +57,6 @@ KINDS = (
     "snapshot",
     "seed",
 )
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
 
 
 PATHS = sorted(path for kind in KINDS for path in folder().glob(f"*/{kind}_*.jsonl"))

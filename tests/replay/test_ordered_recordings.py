@@ -7,7 +7,6 @@ machine must reset at the same places, ask for the same starts and hand out ever
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,7 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.parser import Parser
 from tests.jetstream.ordered_rig import DELETE, Rig
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
-
+from tests.recordings import folder
 
 PATHS = sorted(folder().glob("*/ordered_*.jsonl"))
 recorded = pytest.mark.parametrize(

@@ -3,12 +3,10 @@
 INFO is the dear part of a cut (its JSON), so its reading is remembered here; everything else is the parser as it is.
 """
 
-import os
 import random
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -18,15 +16,11 @@ from jsproto.wire import parser as parser_module
 from jsproto.wire.frames import Err
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.parser import Parser
+from tests.recordings import folder
 
 SMALL = 4096
 #: Longer runs of one byte are filler of payloads; the middle of a run is fed at once.
 FILLER = re.compile(rb"(.)\1{127,}", re.DOTALL)
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
 
 
 VERSIONS = sorted(path.name for path in folder().glob("*") if path.is_dir())

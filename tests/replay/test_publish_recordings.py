@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -22,12 +21,7 @@ from jsproto.trace.recording import Received, Sent, parse_recording
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.parser import Parser
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
-
+from tests.recordings import folder
 
 RECORDINGS = sorted(folder().glob("*/pub_*.jsonl"))
 NEWEST = folder() / "2.15.1"

@@ -9,7 +9,6 @@ pulls and count the same. An ack that is also a pull (``+NXT``) is a pull like a
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -31,14 +30,10 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
+from tests.recordings import folder
 
 Feed = TypeVar("Feed", Fetch[JsMessage], Consume[JsMessage])
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
 
 
 PATHS = sorted(

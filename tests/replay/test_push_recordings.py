@@ -7,8 +7,6 @@ the configuration that was asked for, and hears the frames of that client's sids
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -26,14 +24,10 @@ from jsproto.signals import ENDED, NEED_DATA
 from jsproto.trace.recording import Happened, Received, Recording, parse_recording
 from jsproto.wire.commands import Ping, Publish
 from jsproto.wire.parser import Parser
+from tests.recordings import folder
 
 API = ApiSubjects()
 DELIVER = "push.x"
-
-
-def folder() -> Path:
-    wished = os.environ.get("JSPROTO_TRACES")
-    return Path(wished) if wished else Path(__file__).resolve().parents[3] / "shared" / "traces"
 
 
 VERSIONS = sorted(path.name for path in folder().glob("*") if path.is_dir())

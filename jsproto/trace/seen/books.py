@@ -1,17 +1,26 @@
 """What all parts of the Observer share: the clock, who is told, the newest links, and the consumers that are known.
 
 Theory. What did *not* happen is a fact too, and it happens when the time for it has passed: such times wait in a heap, and are looked at
-before the record that is later than they are. A trace that ends early says nothing about what might have come.
+before the record that is later than they are. A trace that ends early says nothing about what might have come. What waits is a
+record of what it waits for (`Due`), so the books are data, whenever one looks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import final
+from typing import Protocol, final
 
 from jsproto.trace.facts import Fact
 from jsproto.trace.ledger import ConsumerKey, Link, SeenConsumer
+
+
+class Due(Protocol):
+    """Something that may be a fact when its time has come."""
+
+    def look(self, books: Books, now: float) -> None:
+        """Its time has come, and the next record is of ``now``: tell, or wait again."""
+        ...
 
 
 @final
@@ -36,20 +45,20 @@ class Books:
         self.line = 0
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
-        self._watches: list[tuple[float, int, Callable[[float], None]]] = []
+        self._watches: list[tuple[float, int, Due]] = []
         self._watched = 0
 
-    def watch(self, at: float, look: Callable[[float], None]) -> None:
-        """Look at this time, or as soon as a record is later: ``look`` gets the time of that record."""
+    def watch(self, at: float, due: Due) -> None:
+        """Look at this time, or as soon as a record is later."""
         self._watched += 1
-        heappush(self._watches, (at, self._watched, look))
+        heappush(self._watches, (at, self._watched, due))
 
     def move(self, line: int, at: float) -> None:
         """A record of this line and time comes next; looks that are due before it come first."""
         watches = self._watches
         while watches and watches[0][0] < at:
-            due, _, look = heappop(watches)
-            self.now = max(self.now, due)
-            look(at)
+            when, _, due = heappop(watches)
+            self.now = max(self.now, when)
+            due.look(self, at)
         self.line = line
         self.now = max(self.now, at)

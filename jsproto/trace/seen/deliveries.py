@@ -6,7 +6,7 @@ delivery was meant: stream, consumer and both sequences.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.facts import Acked, FlowAnswered, FlowMissed, GapKept
@@ -22,6 +22,24 @@ GAP_PATIENCE: Final = 5.0
 Spot: TypeAlias = tuple[str, str, str, str]
 
 _SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
+
+
+class _Reset(NamedTuple):
+    """An ordered consumer is to be made anew behind a gap."""
+
+    interest: Interest
+    creates: int
+    gap: GapKept
+
+    def look(self, books: Books, now: float) -> None:
+        link = self.gap.link
+        if (
+            link.up
+            and self.interest.active
+            and not self.gap.consumer.deleted
+            and link.creates == self.creates
+        ):
+            books.tell(self.gap)
 
 
 @final
@@ -56,13 +74,8 @@ class Deliveries:
         consumer.expected = seen + 1
         if not expected or seen == expected or interest is None:
             return
-        creates = link.creates
-
-        def look(_: float) -> None:
-            if link.up and interest.active and not consumer.deleted and link.creates == creates:
-                self._books.tell(GapKept(link, consumer, expected, seen))
-
-        self._books.watch(self._books.now + GAP_PATIENCE, look)
+        gap = GapKept(link, consumer, expected, seen)
+        self._books.watch(self._books.now + GAP_PATIENCE, _Reset(interest, link.creates, gap))
 
     def ack(self, link: Link, command: PubLine) -> None:
         """The client says something to a delivery."""

@@ -7,7 +7,7 @@ much of a pull is left moves what was put down wrongly to the pulls behind it, s
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from jsproto.jetstream.pull import pinned_size
 from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
@@ -29,6 +29,54 @@ MOST_OVER: Final = 8
 _REFUSING: Final = frozenset({
     Verdict.GONE_FOR_NOW, Verdict.PULL_REFUSED, Verdict.DOES_NOT_FIT, Verdict.FATAL, Verdict.DELETED,
 })  # fmt: skip
+
+
+class _Pull(NamedTuple):
+    """A pull is to follow one that a status ended."""
+
+    link: Link
+    interest: Interest
+    lost: SeenPull
+    told: int
+
+    def look(self, books: Books, now: float) -> None:
+        asked = any(pull.line > self.told for pull in self.interest.pulls)
+        if self.link.up and self.interest.active and not asked:
+            books.tell(NoPull(self.link, self.lost, "status"))
+
+
+class _PullAnew(NamedTuple):
+    """A consumer is to be asked again on a new link."""
+
+    link: Link
+    lost: SeenPull
+
+    def look(self, books: Books, now: float) -> None:
+        link, lost = self
+        asked = any(pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls)
+        if link.up and not asked:
+            books.tell(NoPull(link, lost, "reconnect"))
+
+
+class _Life(NamedTuple):
+    """The server is to be heard within some heartbeats, or asked again."""
+
+    link: Link
+    interest: Interest
+    pull: SeenPull
+
+    def look(self, books: Books, now: float) -> None:
+        link, interest, pull = self
+        if not (link.up and interest.active and interest.loop) or pull.over(books.now):
+            return
+        if interest.pulls[-1] is not pull:
+            return
+        patience = SILENT_BEATS * pull.heartbeat
+        since = max(interest.sign, pull.at)
+        if books.now - since < patience:
+            books.watch(since + patience, self)
+        else:
+            books.tell(Silence(link, pull, now - since))
 
 
 @final
@@ -166,39 +214,11 @@ class Pulls:
     # ------------------------------------------------------------------------------------------ what must follow
 
     def _expect_pull(self, link: Link, interest: Interest, lost: SeenPull) -> None:
-        told = self._books.line
-
-        def look(_: float) -> None:
-            asked = any(pull.line > told for pull in interest.pulls)
-            if link.up and interest.active and not asked:
-                self._books.tell(NoPull(link, lost, "status"))
-
-        self._books.watch(self._books.now + PULL_PATIENCE, look)
+        self._books.watch(self._books.now + PULL_PATIENCE, _Pull(link, interest, lost, self._books.line))
 
     def expect_consumer(self, link: Link, lost: SeenPull) -> None:
         """The consumer of a pull that was lost with its link is asked again on the new one."""
-
-        def look(_: float) -> None:
-            asked = any(
-                pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls
-            )
-            if link.up and not asked:
-                self._books.tell(NoPull(link, lost, "reconnect"))
-
-        self._books.watch(self._books.now + PULL_PATIENCE, look)
+        self._books.watch(self._books.now + PULL_PATIENCE, _PullAnew(link, lost))
 
     def _expect_life(self, link: Link, interest: Interest, pull: SeenPull) -> None:
-        patience = SILENT_BEATS * pull.heartbeat
-
-        def look(now: float) -> None:
-            if not (link.up and interest.active and interest.loop) or pull.over(self._books.now):
-                return
-            if interest.pulls[-1] is not pull:
-                return
-            since = max(interest.sign, pull.at)
-            if self._books.now - since < patience:
-                self._books.watch(since + patience, look)
-            else:
-                self._books.tell(Silence(link, pull, now - since))
-
-        self._books.watch(self._books.now + patience, look)
+        self._books.watch(self._books.now + SILENT_BEATS * pull.heartbeat, _Life(link, interest, pull))

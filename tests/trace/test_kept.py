@@ -1,0 +1,83 @@
+"""A judge that is put away and taken up at every record of a trace finds what one that never slept finds."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsproto.errors import LocalProtocolError
+from jsproto.trace.facts import Pulled
+from jsproto.trace.kept import kept, taken_up
+from jsproto.trace.lint import Lint
+from jsproto.trace.reading import Trace
+from jsproto.trace.recording import Happened, Received, Sent
+from tests.recordings import RECORDINGS, name_of
+
+INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1048576}\r\n'
+MAGIC = kept(Lint()).split(b"\n", 1)[0] + b"\n"
+
+
+@pytest.mark.parametrize("path", RECORDINGS[::9], ids=name_of)
+def test_it_goes_on_where_it_was(path):
+    awake, asleep = Lint(), Lint()
+    found, found_too = [], []
+    with path.open("rb") as lines:
+        for line, record in Trace(lines).records():
+            found += awake.feed(line, record)
+            asleep = taken_up(kept(asleep))
+            found_too += asleep.feed(line, record)
+
+    assert found_too == found
+    assert asleep.counted == awake.counted
+    assert asleep.observer.frames == awake.observer.frames
+
+
+def test_what_did_not_happen_is_still_told_after_the_sleep():
+    judge = Lint()
+    judge.feed(1, Happened(at=0.0, name="connected", conn="a", detail={}))
+    judge.feed(2, Received(at=0.0, conn="a", data=INFO + b"PING\r\n"))
+    judge = taken_up(kept(judge))
+
+    found = judge.feed(3, Received(at=60.0, conn="a", data=b"+OK\r\n"))
+
+    assert [each.rule for each in found] == ["ping-unanswered"]
+
+
+def test_who_else_hears_is_not_kept():
+    heard = []
+    judge = Lint(heard.append)
+    later = taken_up(kept(judge))
+    pull = b'SUB i.* 1\r\nPUB $JS.API.CONSUMER.MSG.NEXT.S.C i.1 11\r\n{"batch":1}\r\n'
+
+    later.feed(1, Sent(at=0.0, conn="a", data=pull))
+    assert heard == []
+    judge.feed(1, Sent(at=0.0, conn="a", data=pull))
+    assert any(isinstance(fact, Pulled) for fact in heard)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "version"),
+        (b"jsproto-judge/0 0.0.1\n", "version"),
+        (MAGIC, "EOFError"),
+        (MAGIC + b"\x80\x05junk", "UnpicklingError"),
+        (MAGIC + pickle.dumps([1]), "one of list"),
+        (MAGIC + pickle.dumps(print), "builtins.print"),
+        (MAGIC + b"cos\nsystem\n(S'x'\ntR.", "os.system"),
+        (MAGIC + pickle.dumps(getattr), "builtins.getattr"),
+        (MAGIC + b"cjsproto.trace.kept\npickle\n.", "kept.pickle"),
+        (MAGIC + b"cjsproto.trace.kept\ntaken_up\n.", "kept.taken_up"),
+        (MAGIC + b"\x80\x05\x8c\x12jsproto.trace.kept\x8c\x0epickle.Pickler\x93.", "pickle.Pickler"),
+    ],
+)
+def test_what_is_no_memory_of_a_judge_is_refused(data, why):
+    with pytest.raises(LocalProtocolError, match=why):
+        taken_up(data)
+
+
+@given(st.binary(max_size=64))
+def test_no_bytes_raise_anything_else(data):
+    with pytest.raises(LocalProtocolError):
+        taken_up(MAGIC + data)
