@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
-from jsproto_cli import backups, demo, events, record, report, traces
+from jsproto_cli import backups, demo, events, record, report, traces, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_to(commands)
     record.add_to(commands)
     traces.add_to(commands)
+    view.add_to(commands)
     report.add_to(commands)
     events.add_to(commands)
     backups.add_to(commands)

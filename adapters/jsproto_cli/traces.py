@@ -109,10 +109,10 @@ def _judged(path: Path) -> tuple[list[Finding], Counter[str], str | None]:
     judge, found = Lint(), list[Finding]()
     try:
         with path.open("rb") as file:
-            for line, record in Trace(_lines(file)).records():
+            for line, record in Trace(lines_of(file)).records():
                 found += judge.feed(line, record)
     except (TraceError, OSError) as error:
-        return found, judge.counted, _located(path, error)
+        return found, judge.counted, located(path, error)
     for conn, _, line in judge.observer.unreadable:
         return (
             found,
@@ -186,10 +186,10 @@ def run_replay(words: argparse.Namespace) -> int:
         line = 0
         try:
             with path.open("rb") as file:
-                for line, record in Trace(_lines(file)).records():
+                for line, record in Trace(lines_of(file)).records():
                     replay.feed(line, record)
         except (TraceError, OSError) as fault:
-            error = _located(path, fault)
+            error = located(path, fault)
         except Divergence as fault:
             error = f"{path}, line {line}: {fault}"
         servers = [each for each in replay.unknown if each[1] == "<"]
@@ -225,11 +225,11 @@ def run_inspect(words: argparse.Namespace) -> int:
     summary = Summary()
     try:
         with words.path.open("rb") as file:
-            trace = Trace(_lines(file))
+            trace = Trace(lines_of(file))
             for line, record in trace.records():
                 summary.feed(line, record)
     except (TraceError, OSError) as error:
-        return _failed(_located(words.path, error))
+        return failed(located(words.path, error))
     told = {"file": str(words.path), **trace.about, **summary.as_json()}
     if words.json:
         print(json.dumps(told))
@@ -257,7 +257,7 @@ def run_ladder(words: argparse.Namespace) -> int:
     """Steps; 0 if the file could be read."""
     try:
         with words.path.open("rb") as file:
-            ladder = rungs(Trace(_lines(file)).records())
+            ladder = rungs(Trace(lines_of(file)).records())
             if words.mermaid:
                 for text in mermaid(ladder):
                     print(text)
@@ -265,7 +265,7 @@ def run_ladder(words: argparse.Namespace) -> int:
                 for rung in ladder:
                     print(json.dumps(rung._asdict()) if words.json else as_text(rung))
     except (TraceError, OSError) as error:
-        return _failed(_located(words.path, error))
+        return failed(located(words.path, error))
     return 0
 
 
@@ -274,7 +274,9 @@ def run_diff(words: argparse.Namespace) -> int:
     steps, before = 0, list[str]()
     try:
         with words.a.open("rb") as one, words.b.open("rb") as other:
-            pairs = zip_longest(rungs(Trace(_lines(one)).records()), rungs(Trace(_lines(other)).records()))
+            pairs = zip_longest(
+                rungs(Trace(lines_of(one)).records()), rungs(Trace(lines_of(other)).records())
+            )
             for a, b in pairs:
                 if a is None or b is None or a[2:] != b[2:]:
                     break
@@ -284,7 +286,7 @@ def run_diff(words: argparse.Namespace) -> int:
                 print(json.dumps({"same": True, "steps": steps}) if words.json else f"the same {steps} steps")
                 return 0
     except (TraceError, OSError) as error:
-        return _failed(f"{words.a} or {words.b}: {error}")
+        return failed(f"{words.a} or {words.b}: {error}")
     if words.json:
         print(json.dumps({"same": False, "steps": steps, "a": a and a._asdict(), "b": b and b._asdict()}))
         return 1
@@ -311,19 +313,21 @@ def _files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
     return found
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file, none longer than a reader would take."""
     while line := file.readline(MOST_LINE + 1):
         yield line
 
 
-def _located(path: Path, error: Exception) -> str:
+def located(path: Path, error: Exception) -> str:
+    """What is wrong with a file, and where."""
     line = f", line {error.line}" if isinstance(error, TraceError) else ""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return f"{path}{line}: {reason}"
 
 
-def _failed(message: str) -> int:
+def failed(message: str) -> int:
+    """Says what went wrong; the exit code for it."""
     print(message, file=sys.stderr)
     return 1
 

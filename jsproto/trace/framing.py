@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, final
 
+from jsproto.testing.simserver.line import CommandReader
+from jsproto.wire.parser import Parser
+
 #: Blanks between the words of a line.
 TOKENS: Final = re.compile(rb"[ \t]+")
 #: A count on a line.
@@ -17,6 +20,8 @@ SIZE: Final = re.compile(rb"[0-9]{1,9}").fullmatch
 #: Operations that have a payload behind their line.
 MESSAGES: Final = frozenset({b"MSG", b"HMSG", b"PUB", b"HPUB"})
 
+#: Readers of traces refuse nothing for its size: whoever read the file has bounded it.
+_LIMIT: Final = 1 << 30
 _MOST_LINE: Final = 1_048_576
 _MOST_FRAME: Final = 67_108_864
 _OTHERS: Final = (b"INFO", b"CONNECT", b"SUB", b"UNSUB", b"PING", b"PONG", b"+OK", b"-ERR")
@@ -91,3 +96,15 @@ def size_behind(line: bytes) -> int:
     if len(words) < 3 or SIZE(words[-1]) is None or int(words[-1]) > _MOST_FRAME:
         return -1
     return int(words[-1]) + 2
+
+
+def server_reader() -> Parser:
+    """Reads what any server says to any client."""
+    return Parser(
+        any_sid=True, max_control_line=_LIMIT, max_info=_LIMIT, max_payload=_LIMIT, max_header=_LIMIT
+    )
+
+
+def client_reader() -> CommandReader:
+    """Reads what any client says."""
+    return CommandReader(max_payload=_LIMIT, max_control_line=_LIMIT)

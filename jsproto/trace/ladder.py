@@ -20,12 +20,12 @@ from jsproto.testing.simserver.line import (
     Word,
 )
 from jsproto.trace.client import api_call, pull_of
+from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
 
-_LIMIT: Final = 1 << 30
 _WIDTH: Final = 72
 
 
@@ -50,13 +50,9 @@ def rungs(records: Iterable[tuple[int, Record]]) -> Iterator[Rung]:
             detail = " ".join(f"{name}={value}" for name, value in record.detail.items())
             yield Rung(line, record.at, record.conn, way, f"{record.name} {detail}".rstrip())
         elif isinstance(record, Received | Sent):
-            pair = readers.setdefault(
-                record.conn,
-                (
-                    Parser(any_sid=True, max_control_line=_LIMIT, max_info=_LIMIT),
-                    CommandReader(max_payload=_LIMIT, max_control_line=_LIMIT),
-                ),
-            )
+            pair = readers.get(record.conn)
+            if pair is None:
+                pair = readers[record.conn] = (server_reader(), client_reader())
             if isinstance(record, Received):
                 for frame in pair[0].feed(record.data):
                     yield Rung(line, record.at, record.conn, "<", frame_words(frame))

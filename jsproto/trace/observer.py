@@ -39,6 +39,7 @@ from jsproto.trace.facts import (
     SnapshotStalled,
     Subscribed,
 )
+from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenConsumer, bound
 from jsproto.trace.recording import Happened, Received, Record, Sent
 from jsproto.trace.seen.books import Books
@@ -57,7 +58,6 @@ SUBSCRIBE_PATIENCE: Final = 10.0
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
 
-_LIMITS: Final = 1 << 30
 _NEXT: Final = "CONSUMER.MSG.NEXT"
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 
@@ -168,10 +168,14 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ links
 
+    def link(self, conn: str) -> Link | None:
+        """The newest link of a connection, ``None`` if none was seen."""
+        known = self._conns.get(conn)
+        return None if known is None else known.link
+
     def _opened(self, conn: str) -> _Conn:
         self._down(conn)
-        known = self._conns.get(conn)
-        before = None if known is None else known.link
+        before = self.link(conn)
         link = Link(conn=conn, at=self._books.now, number=self._opened_links, before=before)
         self._opened_links += 1
         if before is not None:
@@ -179,17 +183,7 @@ class Observer:
         self.links.append(link)
         if len(self.links) > MOST_LINKS:
             del self.links[0]
-        opened = self._conns[conn] = _Conn(
-            link,
-            Parser(
-                any_sid=True,
-                max_control_line=_LIMITS,
-                max_info=_LIMITS,
-                max_payload=_LIMITS,
-                max_header=_LIMITS,
-            ),
-            CommandReader(max_payload=_LIMITS, max_control_line=_LIMITS),
-        )
+        opened = self._conns[conn] = _Conn(link, server_reader(), client_reader())
         bound(self._conns)
         return opened
 

@@ -14,6 +14,7 @@ import json
 import zlib
 from base64 import b64decode
 from collections.abc import Mapping
+from math import isfinite
 from typing import Final, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
@@ -180,6 +181,8 @@ def raw_record(text: str | bytes) -> Record:
     """
     line = _object(json.loads(text), "line")
     at = _member(line, "t", float)
+    if not isfinite(at):
+        raise LocalProtocolError(f"expected seconds as t, seen {at}")
     kind = _member(line, "dir", str)
     conn = _member(line, "conn", str, "")
     match kind:

@@ -17,12 +17,12 @@ from typing import Final, cast, final
 from jsproto.errors import shorten
 from jsproto.testing.simserver.line import Broken, CommandReader
 from jsproto.trace.facts import Fact
+from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Happened, Received, Record, Sent
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.parser import Parser
 
-_LIMIT: Final = 1 << 30
 #: A record of up to so many bytes is fed byte by byte.
 _SHORT: Final = 1024
 #: Bytes at each end of a longer one that are, and the size of pieces between.
@@ -85,7 +85,7 @@ class Replay:
             return []
         readers = self._readers.get(record.conn)
         if readers is None:
-            readers = self._readers[record.conn] = tuple((_parser(), _commands()) for _ in range(3))
+            readers = self._readers[record.conn] = tuple((server_reader(), client_reader()) for _ in range(3))
         reader = readers[way][0 if isinstance(record, Received) else 1]
         return [
             each for piece in pieces if isinstance(piece, Received | Sent) for each in reader.feed(piece.data)
@@ -154,13 +154,3 @@ def _cut(record: Received | Sent, ends: Iterator[int]) -> list[Record]:
         pieces.append(kind(at=record.at, conn=record.conn, data=record.data[start:end]))
         start = end
     return pieces
-
-
-def _parser() -> Parser:
-    return Parser(
-        any_sid=True, max_control_line=_LIMIT, max_info=_LIMIT, max_payload=_LIMIT, max_header=_LIMIT
-    )
-
-
-def _commands() -> CommandReader:
-    return CommandReader(max_payload=_LIMIT, max_control_line=_LIMIT)

@@ -92,6 +92,8 @@ def test_the_first_line_says_what_was_played_and_counted():
             lines({"t": 1.0, "dir": "up"}),
             "line 2 of a recording: expected dir s2c, c2s, tick or event, seen 'up'",
         ),
+        (lines({"t": float("nan"), "dir": "tick"}), "line 2 of a recording: expected seconds as t, seen nan"),
+        (lines({"t": float("inf"), "dir": "tick"}), "line 2 of a recording: expected seconds as t, seen inf"),
         (lines({"t": 1.0, "dir": "s2c"}), "line 2 of a recording: expected str as b64, seen None"),
         (lines({"t": 1.0, "dir": "s2c", "b64": "?"}), "line 2 of a recording: "),
         (

@@ -21,7 +21,8 @@ GAP_PATIENCE: Final = 5.0
 #: Stream, consumer, and the sequences in both, as they are written.
 Spot: TypeAlias = tuple[str, str, str, str]
 
-_SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
+#: How the bodies of terminal acks begin; an empty one is terminal too.
+SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
 
 
 class _Reset(NamedTuple):
@@ -90,7 +91,7 @@ class Deliveries:
         consumer = self._books.consumers.get(key)
         self._books.tell(Acked(link, command, delivery, alike, consumer))
         body = command.payload
-        if delivery is not None and (not body or body.startswith(_SETTLING)):
+        if delivery is not None and (not body or body.startswith(SETTLING)):
             delivery.settled = body
             delivery.asked = bool(command.reply)
             delivery.link = link

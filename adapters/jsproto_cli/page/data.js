@@ -1,0 +1,112 @@
+// The data of the page: columns are unpacked at once, blocks when somebody stops at one of their frames.
+
+const byId = (id) => document.getElementById(id);
+
+async function unpack(base64) {
+  const packed = atob(base64);
+  const bytes = new Uint8Array(packed.length);
+  for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+const data = await unpack(byId("columns").textContent);
+const rows = data.rows;
+const total = rows.way.length;
+
+let packedBlocks;
+const openBlocks = new Map();
+
+// The fields and the bytes of one row; the block stays open for its neighbours.
+async function details(row) {
+  packedBlocks ??= byId("blocks").textContent.split("\n");
+  const number = Math.floor(row / data.block);
+  if (!openBlocks.has(number)) {
+    if (openBlocks.size > 8) openBlocks.clear();
+    openBlocks.set(number, unpack(packedBlocks[number]));
+  }
+  const [fields, text] = (await openBlocks.get(number))[row % data.block];
+  return { fields, text };
+}
+
+const secondsOf = (row) => rows.at[row] / 1e6;
+const connOf = (row) => data.conns[rows.conn[row]];
+const kindOf = (row) => data.kinds[rows.kind[row]];
+const standingOf = (row) => data.standings[rows.standing[row]];
+
+// What was so before a row: how its link stood behind the row of that link before it.
+function standingBefore(row) {
+  for (let at = row - 1; at >= 0; at--) {
+    if (rows.conn[at] === rows.conn[row] && rows.standing[at] >= 0) return standingOf(at);
+  }
+  return undefined;
+}
+
+const findingsAt = new Map();
+data.findings.forEach(([row, rule, words]) => {
+  if (!findingsAt.has(row)) findingsAt.set(row, []);
+  findingsAt.get(row).push({ rule, words, ...data.rules[rule] });
+});
+const rowsWithFindings = [...findingsAt.keys()].sort((a, b) => a - b);
+const severityAt = (row) =>
+  findingsAt.get(row)?.reduce((worst, each) => (each.severity === "error" ? "error" : worst), "warning");
+
+const pulls = new Map(data.pulls.map((pull) => [pull.number, pull]));
+const WELL = new Set(["FILLED", "BYTES_SPENT"]);
+const QUIET = new Set(["EXPIRED", "NO_MESSAGES", "REQUESTS_PENDING", "UNSUBSCRIBED", "CLOSED", "DEADLINE"]);
+const colourOf = (pull) =>
+  pull.fate === "OPEN" ? "--open" : WELL.has(pull.fate) ? "--filled" : QUIET.has(pull.fate) ? "--ended" : "--bad";
+
+// Lays intervals beside each other: each gets the first lane that is free; those that find none are left out.
+function inLanes(intervals, begin, end, most) {
+  const lanes = [];
+  for (const each of intervals) {
+    let lane = lanes.findIndex((taken) => end(taken[taken.length - 1]) <= begin(each));
+    if (lane < 0 && lanes.length < most) lane = lanes.push([]) - 1;
+    if (lane >= 0) lanes[lane].push(each);
+  }
+  return lanes;
+}
+
+// The first place in a sorted column that is not below a value.
+function placeOf(column, value, count = column.length) {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (column[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const number = (value) => value.toLocaleString("en");
+const clock = (seconds, digits = 6) => seconds.toFixed(digits);
+const many = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+
+// An element with text and children; text is never read as HTML.
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children.filter((child) => child !== undefined && child !== null));
+  return made;
+}
+
+// A canvas as sharp as the screen; gives its pen and its size in CSS pixels.
+function sharp(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+let colours = {};
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  colours = new Proxy({}, { get: (_, name) => style.getPropertyValue(name).trim() });
+}
+readColours();
