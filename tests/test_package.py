@@ -81,6 +81,13 @@ def test_the_wheel_holds_every_module_of_the_tree(wheel):
 
 
 @pytest.mark.slow
+def test_the_wheel_holds_the_page_of_the_command_line(wheel):
+    page = {f"jsproto_cli/page/{path.name}" for path in (REPOSITORY / "adapters/jsproto_cli/page").iterdir()}
+
+    assert page <= set(names(wheel))
+
+
+@pytest.mark.slow
 def test_the_wheel_is_typed_and_carries_the_licence(wheel):
     for package in PACKAGES:
         assert f"{package}/py.typed" in names(wheel)

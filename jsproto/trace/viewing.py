@@ -16,7 +16,18 @@ from typing import Final, final
 from attrs import Factory, define
 
 from jsproto.testing.simserver.line import ClientCommand
-from jsproto.trace.facts import Acked, Fact, FlowAnswered, PullOver, SaidBroken, SaidConnect, SaidPub, SaidSub, SaidUnsub, SaidWord
+from jsproto.trace.facts import (
+    Acked,
+    Fact,
+    FlowAnswered,
+    PullOver,
+    SaidBroken,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidUnsub,
+    SaidWord,
+)
 from jsproto.trace.format import escaped
 from jsproto.trace.framing import Framer, Piece, server_reader
 from jsproto.trace.ladder import command_words, frame_words

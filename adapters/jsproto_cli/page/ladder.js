@@ -1,8 +1,8 @@
 // The ladder: the rows that are in sight, however many there are, with lifelines, arrows and the pulls that run beside them.
 
+// Heights as in page.css.
 const ROW = 24;
-// No browser scrolls further than some ten million pixels; beyond, one step of the wheel is more than one row.
-const MOST_PIXELS = 8_000_000;
+const HEADS = 26;
 
 const ladder = byId("ladder");
 const ladderCanvas = document.querySelector("#window canvas");
@@ -23,33 +23,19 @@ function layLanes() {
   lanes = inLanes(wanted, (pull) => pull.row, (pull) => pull.end + 1, LANES());
 }
 
-const viewHeight = () => ladder.clientHeight - 26;
+const viewHeight = () => ladder.clientHeight - HEADS;
 const wholeHeight = () => shown.order.length * ROW;
-const spaceHeight = () => Math.min(wholeHeight(), MOST_PIXELS);
-
-// Pixels from the top of all rows to the top of the window.
-function offset() {
-  const hidden = spaceHeight() - viewHeight();
-  if (hidden <= 0) return 0;
-  const top = Math.min(ladder.scrollTop, hidden);
-  return spaceHeight() === wholeHeight() ? top : Math.round((top / hidden) * ((wholeHeight() - viewHeight()) / ROW)) * ROW;
-}
-
-function scrollToOffset(pixels) {
-  const scale = spaceHeight() === wholeHeight() ? 1 : (spaceHeight() - viewHeight()) / (wholeHeight() - viewHeight());
-  ladder.scrollTop = Math.max(0, pixels * scale);
-}
 
 // Brings a place into sight, with some rows around it; in the middle if it was far away.
 function reveal(place) {
   const top = place * ROW;
   const height = viewHeight();
-  const from = offset();
+  const from = ladder.scrollTop;
   if (top >= from + ROW && top + 2 * ROW <= from + height) return;
   const near = Math.abs(top - from - height / 2) < height;
-  if (!near) scrollToOffset(top - height / 2);
-  else if (top < from + ROW) scrollToOffset(top - 2 * ROW);
-  else scrollToOffset(top + 3 * ROW - height);
+  if (!near) ladder.scrollTop = top - height / 2;
+  else if (top < from + ROW) ladder.scrollTop = top - 2 * ROW;
+  else ladder.scrollTop = top + 3 * ROW - height;
 }
 
 function newRow() {
@@ -63,10 +49,10 @@ function newRow() {
 
 function drawLadder() {
   const { order, chosen } = shown;
-  byId("space").style.height = `${spaceHeight() + 26}px`;
+  byId("space").style.height = `${wholeHeight() + HEADS}px`;
   byId("empty").hidden = order.length > 0;
   ladder.setAttribute("aria-rowcount", order.length);
-  const from = offset();
+  const from = ladder.scrollTop;
   const first = Math.floor(from / ROW);
   const height = viewHeight();
   const count = Math.max(0, Math.min(Math.ceil(height / ROW) + 1, order.length - first));

@@ -90,7 +90,7 @@ function setFilters(wished) {
   byId("by-finding").value = state.finding;
   byId("by-conn").value = state.conn;
   filter();
-  byId("space").style.height = `${spaceHeight() + 26}px`;
+  byId("space").style.height = `${wholeHeight() + HEADS}px`;
   const here = place();
   if (here >= 0 && shown.order[here] === shown.chosen) reveal(here);
   else ladder.scrollTop = 0;
