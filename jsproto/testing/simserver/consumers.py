@@ -18,12 +18,14 @@ from typing import NamedTuple
 from jsproto.testing.simserver.acks import AckAddress, ack_subject
 from jsproto.testing.simserver.documents import Table, integer, text
 from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
+from jsproto.testing.simserver.headers import header, with_headers
 from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.pace import Pace
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.settling import GRACE, Settling
-from jsproto.testing.simserver.streams import Stored, Stream, header
+from jsproto.testing.simserver.store import Stored
+from jsproto.testing.simserver.streams import Stream
 
 
 class Handing(NamedTuple):
@@ -225,10 +227,9 @@ class Consumer(Settling):
 
     # ------------------------------------------------------------------------------------------------ the stream
 
-    def stored(self, message: Stored, now: int) -> None:
-        """The stream has a new message."""
-        if self._cursor.stored(message):
-            self.turned(now)
+    def stored(self, message: Stored) -> bool:
+        """The stream has a new message; answers whether it is wanted."""
+        return self._cursor.stored(message)
 
     def removed(self, message: Stored, now: int, *, told: bool) -> None:
         """A message left the stream; who still holds it is told that it counts as terminated."""
@@ -341,8 +342,6 @@ class Consumer(Settling):
 
 
 def _headers_only(block: bytes | None, size: int) -> bytes:
-    if block is None:
-        return b"NATS/1.0\r\nNats-Msg-Size: %d\r\n\r\n" % size
-    if header(block, b"Nats-Msg-Size") is not None:
+    if block is not None and header(block, b"Nats-Msg-Size") is not None:
         return block
-    return block[:-2] + b"Nats-Msg-Size: %d\r\n\r\n" % size
+    return with_headers(block, {"Nats-Msg-Size": size})

@@ -1,19 +1,20 @@
 """JetStream of one account: the streams, their consumers, and which subject reaches what.
 
-Five kinds of subject end here: pulls, acknowledgements, the JSON API, direct gets (not modelled yet) and whatever the
+Six kinds of subject end here: pulls, acknowledgements, answers to flow control, the JSON API, direct gets and whatever the
 streams listen on. `accept` takes a published message and answers whether anything of JetStream listened there: if
 nothing did, and no client either, the publisher hears 503.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from jsproto.core.agenda import Agenda
-from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
 from jsproto.testing.simserver.acks import parse_ack_subject
 from jsproto.testing.simserver.consumers import Consumer
+from jsproto.testing.simserver.direct_gets import DirectGet
 from jsproto.testing.simserver.documents import Table, text
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pull_consumers import PullConsumer
@@ -35,6 +36,7 @@ class JetStream:
         "_by_key",
         "_keys",
         "_next_key",
+        "_now",
         "_pushed",
         "_reach",
         "consumers",
@@ -73,12 +75,13 @@ class JetStream:
         self._keys: dict[Stream | Consumer, int] = {}
         self._by_key: dict[int, Stream | Consumer] = {}
         self._next_key = 0
+        self._now = 0
 
     # ------------------------------------------------------------------------------------------------ streams
 
     def add_stream(self, config: Table, now: int) -> Stream:
         """A new stream under a checked configuration."""
-        stream = Stream(config, self.profile, now, self.domain)
+        stream = Stream(config, self.profile, now, self.domain, tell=self._told)
         self.streams[stream.name] = stream
         self.consumers[stream.name] = {}
         self._reach.clear()
@@ -163,6 +166,7 @@ class JetStream:
 
         JSON requests are not taken here: their interest is, their answer comes from the API.
         """
+        self._now = now
         if subject.startswith(ACK_PREFIX):
             return self._acked(subject, payload, reply, now)
         if subject.startswith(FLOW_PREFIX):
@@ -177,8 +181,26 @@ class JetStream:
             self.not_modelled.append(f"publish on {subject}: {answer}")
         if reply and answer is not None:
             self.router.say(reply, None, answer.encode())
-        self.refresh(stream)
+        self._settled(stream, now)
         return True
+
+    def _told(self, subject: str, block: bytes, payload: bytes) -> None:
+        """A stream tells on what it has stored, as a client would publish it."""
+        self.router.say(subject, block, payload)
+        self.accept(subject, "", block, payload, self._now)
+
+    def _settled(self, stream: Stream, now: int) -> None:
+        """A stream has changed: tell which batches it has abandoned, and plan anew."""
+        for ident, reason in stream.batches.abandoned:
+            self.router.advise(
+                f"$JS.EVENT.ADVISORY.STREAM.BATCH_ABANDONED.{stream.name}",
+                "io.nats.jetstream.advisory.v1.stream_batch_abandoned",
+                {"stream": stream.name, "batch": ident, "reason": reason},
+                now,
+                two_blanks=True,
+            )
+        stream.batches.abandoned.clear()
+        self.refresh(stream)
 
     def _acked(self, subject: str, payload: bytes, reply: str, now: int) -> bool:
         address = parse_ack_subject(subject, v2=self.v2, domain=self.domain)
@@ -205,7 +227,7 @@ class JetStream:
         if verb.startswith(_PULL):
             return self._pulled(verb[len(_PULL) :].split("."), block, payload, reply, now)
         if verb.startswith(_DIRECT):
-            return self._direct(verb[len(_DIRECT) :].split(".")[0], reply)
+            return self._direct(verb[len(_DIRECT) :], block, payload, reply)
         return True
 
     def _pulled(self, names: list[str], block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
@@ -222,14 +244,21 @@ class JetStream:
         self.refresh(self.streams[names[0]])
         return True
 
-    def _direct(self, name: str, reply: str) -> bool:
+    def _direct(self, names: str, block: bytes | None, payload: bytes, reply: str) -> bool:
+        name, _, key = names.partition(".")
         stream = self.streams.get(name) if self.serving else None
         if stream is None or not stream.config["allow_direct"]:
             return self.profile.silent_unknown_pull
-        refusal = refusals.NOT_MODELLED.about("direct get")
-        self.not_modelled.append(refusal.text)
-        if reply:
-            self.router.say(reply, f"NATS/1.0 501 {refusal.text}\r\n\r\n".encode())
+        if not reply:
+            return True
+        if not self.level_suffices(block):
+            self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
+            return True
+        request = DirectGet(stream, self.profile, partial(self.router.say, reply))
+        if key:
+            request.answer_last(key, payload)
+        else:
+            request.answer(payload)
         return True
 
     def level_suffices(self, block: bytes | None) -> bool:
@@ -263,7 +292,7 @@ class JetStream:
             owner = self._by_key[key]
             if isinstance(owner, Stream):
                 owner.ticked(now)
-                self.refresh(owner)
+                self._settled(owner, now)
                 continue
             stream = next(
                 each for each in self.streams.values() if self.consumers[each.name].get(owner.name) is owner

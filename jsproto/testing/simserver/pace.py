@@ -10,7 +10,7 @@ from typing import Final
 
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND
-from jsproto.testing.simserver.streams import Stored
+from jsproto.testing.simserver.store import Stored
 
 #: Room of the bucket where the stream does not limit its messages: ``max_payload``.
 _BURST: Final = 1_048_576

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from jsproto.testing.simserver.advisories import Advisories
 from jsproto.testing.simserver.documents import Table, integer, text, texts
 from jsproto.testing.simserver.gotime import rfc3339
+from jsproto.testing.simserver.headers import with_headers
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pulls import Pull
 
@@ -141,8 +142,7 @@ class Priorities:
         """A header block with the id of the pin."""
         if not self._pin:
             return block
-        line = f"Nats-Pin-Id: {self._pin}\r\n\r\n".encode()
-        return (block[:-2] if block is not None else b"NATS/1.0\r\n") + line
+        return with_headers(block, {"Nats-Pin-Id": self._pin})
 
     # ------------------------------------------------------------------------------------------------ the pin
 

@@ -98,6 +98,20 @@ class Profile:
     deletion_reason: str
     #: What lies before the start of a new consumer counts as acknowledged.
     floor_at_start: bool
+    #: Ids that are known are looked for behind the expectations of the publisher, else before them.
+    duplicates_last: bool
+    #: Messages can have a time to live.
+    message_ttl: bool
+    #: Counters and atomic batches exist.
+    counters: bool
+    #: A batch can be ended without another message.
+    batch_end: bool
+    #: A direct get can ask for a batch, for the last messages of many subjects, and from a time on.
+    direct_batches: bool
+    #: A message of a batch counts itself among what is pending, and the end of many last messages one too few.
+    direct_counts_itself: bool
+    #: A direct get can ask for the payload alone.
+    direct_no_headers: bool
     #: Limit of consumers per stream that is set nowhere; -1: none.
     default_max_consumers: int
     #: ``json: cannot unmarshal ... into <this>batch of type int``: changes with the Go release.
@@ -158,6 +172,13 @@ _V2_9: Final = Profile(
     reserved_in_account=False,
     deletion_reason="",
     floor_at_start=False,
+    duplicates_last=False,
+    message_ttl=False,
+    counters=False,
+    batch_end=False,
+    direct_batches=False,
+    direct_counts_itself=False,
+    direct_no_headers=False,
     default_max_consumers=-1,
     pull_struct="Go struct field JSApiConsumerGetNextRequest.",
     workqueue_ack_text="consumer in pull mode requires ack policy",
@@ -199,6 +220,9 @@ _V2_11: Final = evolve(
     verbose_json_errors=True,
     reserves_nrg=True,
     waits_for_acks=True,
+    message_ttl=True,
+    direct_batches=True,
+    direct_counts_itself=True,
     pause=True,
     asset_metadata=True,
     workqueue_ack_text="consumer in pull mode requires explicit ack policy on workqueue stream",
@@ -224,6 +248,10 @@ _V2_12: Final = evolve(
     blank_in_pub_ack=False,
     names_consumers=True,
     floor_at_start=True,
+    duplicates_last=True,
+    counters=True,
+    direct_counts_itself=False,
+    direct_no_headers=True,
     expected_subject_alone_refused=True,
 )
 
@@ -234,6 +262,7 @@ _V2_14: Final = evolve(
     git_commit="0cbd01c",
     api_level=4,
     offset_in_json_errors=True,
+    batch_end=True,
     ack_v2=True,
 )
 

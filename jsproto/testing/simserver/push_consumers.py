@@ -14,9 +14,10 @@ from typing import Final
 from jsproto.testing.simserver.acks import ACCOUNT_HASH, AckAddress
 from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer, text
+from jsproto.testing.simserver.headers import header
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.streams import Stream, header
+from jsproto.testing.simserver.streams import Stream
 
 FLOW_PREFIX: Final = "$JS.FC."
 _WINDOW: Final = 2 * 1024 * 1024

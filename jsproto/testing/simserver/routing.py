@@ -121,12 +121,16 @@ class Router:
         """An answer of the API."""
         self._send(None, inbox, inbox, "", None, body.encode(), two_blanks=two_blanks)
 
-    def advise(self, subject: str, kind: str, members: Table, now: int) -> None:
-        """An advisory or a metric."""
+    def advise(
+        self, subject: str, kind: str, members: Table, now: int, *, two_blanks: bool | None = None
+    ) -> None:
+        """An advisory or a metric; ``two_blanks`` as in `say` if it is left out."""
         if not self.interest.wants(subject):
             return
         table: Table = {"type": kind, "id": self._lottery.name(22), "timestamp": rfc3339(now), **members}
-        self.say(subject, None, json.dumps(table, separators=(",", ":")).encode())
+        blanks = self._profile.two_blanks if two_blanks is None else two_blanks
+        body = json.dumps(table, separators=(",", ":")).encode()
+        self._send(None, subject, subject, "", None, body, two_blanks=blanks)
 
     def _send(  # noqa: PLR0917  # the parts of a message, from hand to hand
         self,

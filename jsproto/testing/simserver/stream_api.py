@@ -21,7 +21,8 @@ from jsproto.testing.simserver.envelope import (
 from jsproto.testing.simserver.gotime import rfc3339
 from jsproto.testing.simserver.jetstream import JetStream
 from jsproto.testing.simserver.refusals import RefusedError
-from jsproto.testing.simserver.streams import Stored, Stream
+from jsproto.testing.simserver.store import Stored
+from jsproto.testing.simserver.streams import Stream
 from jsproto.testing.simserver.subjects import matches, overlap
 
 
@@ -118,7 +119,7 @@ class StreamApi:
         about: Table = {
             "config": {**stream.config, **metadata_of(stream.config, self._jetstream.profile, listed=listed)},
             "created": rfc3339(stream.created),
-            "state": stream.state(),
+            "state": {**stream.state(), "consumer_count": len(stream.followers)},
         }
         if self._jetstream.profile.timestamps:
             about["ts"] = rfc3339(now)

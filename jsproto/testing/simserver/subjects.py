@@ -7,10 +7,12 @@ or goes, since the same few subjects are asked for again and again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 _REMEMBERED: Final = 4096
+_WILDCARD: Final = re.compile(r"\$(\d+)|\{\{\s*[Ww]ildcard\(\s*(\d+)\s*\)\s*\}\}")
 
 
 def is_literal(subject: str) -> bool:
@@ -60,6 +62,38 @@ def overlap(one: str, other: str) -> bool:
         if left not in {right, "*"} and right != "*":
             return False
     return len(ones) == len(others)
+
+
+class SubjectMapping:
+    """A mapping of subjects: what the wildcards of ``source`` stand for goes where ``dest`` says (ADR-30, the plain part).
+
+    ``dest`` takes them in their order with ``*``, or by number with ``$1`` or ``{{wildcard(1)}}``; ``>`` at the end is the rest.
+    """
+
+    __slots__ = ("_dest", "_source")
+
+    def __init__(self, source: str, dest: str) -> None:
+        self._source = (source or ">").split(".")
+        self._dest = dest.split(".")
+
+    def apply(self, subject: str) -> str:
+        """The other subject, ``""`` if this one does not match."""
+        tokens = subject.split(".")
+        if not matches_tokens(self._source, tokens):
+            return ""
+        caught = [have for want, have in zip(self._source, tokens, strict=False) if want == "*"]
+        rest = tokens[len(self._source) - 1 :] if self._source[-1] == ">" else []
+        found: list[str] = []
+        in_order = iter(caught)
+        for part in self._dest:
+            number = _WILDCARD.fullmatch(part)
+            if number is not None:
+                found.append(caught[int(number[1] or number[2]) - 1])
+            elif part == ">":
+                found.extend(rest)
+            else:
+                found.append(next(in_order) if part == "*" else part)
+        return ".".join(found)
 
 
 class Subscribed(Protocol):

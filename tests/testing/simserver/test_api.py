@@ -53,9 +53,8 @@ def test_streams_that_are_refused(make, body, code):
         {"num_replicas": 3},
         {"mirror": {"name": "X"}},
         {"sources": [{"name": "X"}]},
-        {"republish": {"src": ">", "dest": "r.>"}},
-        {"allow_atomic": True},
-        {"allow_msg_ttl": True},
+        {"allow_msg_schedules": True},
+        {"allow_batched": True},
     ],
 )
 def test_streams_beyond_the_model_are_refused_and_noted(make, member):

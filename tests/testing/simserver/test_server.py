@@ -211,14 +211,6 @@ def test_a_pull_for_nobody_is_silence_on_2_9_and_503_later(make, version, silent
     assert (client.hear() == "") is silent
 
 
-def test_a_direct_get_is_refused_as_not_modelled(make):
-    client = make(stream={"allow_direct": True})
-    client.pub("$JS.API.DIRECT.GET.S", '{"seq":1}', "in.d").pub("$JS.API.DIRECT.GET.S", '{"seq":1}')
-
-    assert "NATS/1.0 501 not modelled by SimServer: direct get~~" in client.hear()
-    assert client.server.not_modelled == ("not modelled by SimServer: direct get",) * 2
-
-
 def test_a_connection_that_is_long_gone_is_forgotten():
     server = SimServer()
     cids = []

@@ -136,7 +136,7 @@ def test_old_messages_leave_at_their_age(make):
     published(client)
     client.wait(0.5)
     published(client)
-    client.wait(0.5)
+    client.wait(0.501)
 
     assert seqs(client) == [2]
     client.wait(1.0)
@@ -170,12 +170,93 @@ def test_a_bad_rollup_meets_silence_before_2_11(make):
     assert state(client)["messages"] == 0
 
 
-@pytest.mark.parametrize("name", ["Nats-Batch-Id", "Nats-Schedule", "Nats-TTL", "Nats-Incr"])
-def test_headers_beyond_the_model_are_refused(make, name):
+def test_headers_beyond_the_model_are_refused(make):
     client = make()
 
-    assert error(client, headers=f"{name}: 1")["code"] == 501
+    assert error(client, headers="Nats-Schedule: @every 1s")["code"] == 501
     assert len(client.server.not_modelled) == 1
+
+
+def heard_markers(client):
+    return client.hear().count("Nats-Marker-Reason: MaxAge~Nats-TTL: 5s~Nats-Rollup: sub~~~")
+
+
+def test_messages_have_a_time_to_live_of_their_own(make):
+    client = make(stream={"allow_msg_ttl": True, "max_age": 3 * 10**9})
+    for ttl in ("1", "2s", "never"):
+        client.pub("s.a", "x", headers=f"Nats-TTL: {ttl}")
+    client.wait(1.01)
+    assert seqs(client) == [2, 3]
+    client.wait(1.0)
+    assert seqs(client) == [3]
+    client.wait(9.0)
+    assert seqs(client) == [3]
+
+
+def test_a_marker_stands_where_the_last_message_of_a_subject_was(make):
+    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 5 * 10**9, "allow_rollup_hdrs": True}
+    client = make(stream={**stream, "max_msgs_per_subject": 1}, consumer={})
+    client.pub("s.a", "x", headers="Nats-TTL: 1").pub("s.b", "x", headers="Nats-TTL: 1")
+    client.pull(batch=9)
+    client.hear()
+    assert heard_markers(client.wait(1.01)) == 2
+    assert state(client)["messages"] == 2
+    assert heard_markers(client.wait(5.01)) == 0
+    assert state(client)["messages"] == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "stream", "ttl", "err_code"),
+    [
+        ("2.15.1", {}, "5", 10166),
+        ("2.15.1", {}, "junk", 10165),
+        ("2.15.1", {"allow_msg_ttl": True}, "500ms", 10165),
+        ("2.15.1", {"allow_msg_ttl": True}, "-1", 10165),
+        ("2.10.26", {}, "junk", None),
+    ],
+)
+def test_a_time_to_live_must_be_one_and_be_allowed(make, version, stream, ttl, err_code):
+    client = make(version=version, stream=stream)
+    client.pub("s.a", "x", "in.1", f"Nats-TTL: {ttl}")
+    heard = client.hear()
+
+    assert (f'"err_code":{err_code}' in heard) is (err_code is not None)
+
+
+def test_subjects_are_moved_before_they_are_stored(make):
+    client = make(stream={"subject_transform": {"src": "s.*.x", "dest": "s.$1.y"}})
+    client.pub("s.a.x", "1").pub("s.b", "2")
+
+    assert [each["subject"] for each in messages(client)] == ["s.a.y", "s.b"]
+
+
+@pytest.mark.parametrize(("headers_only", "end"), [(False, "~x~"), (True, "~Nats-Msg-Size: 1~~~")])
+def test_what_is_stored_is_told_on(make, headers_only, end):
+    client = make(stream={"republish": {"src": "s.a", "dest": "in.told", "headers_only": headers_only}})
+    client.pub("s.b", "x").pub("s.a", "x")
+    client.hear()
+    client.pub("s.a", "x", headers="K: v")
+    heard = client.hear()
+
+    assert "K: v~Nats-Stream: S~Nats-Subject: s.a~Nats-Sequence: 3~Nats-Time-Stamp: " in heard
+    assert "~Nats-Last-Sequence: 2~" in heard
+    assert heard.endswith(end)
+
+
+def test_what_is_told_on_may_be_stored_elsewhere(make):
+    client = make(stream={"republish": {"src": "s.>", "dest": "other.>"}})
+    client.server.request("STREAM.CREATE.T", {"name": "T", "subjects": ["other.>"]}, 0.0)
+    client.pub("s.a", "x")
+
+    assert client.server.request("STREAM.INFO.T", None, 0.0)["state"]["messages"] == 1
+
+
+def messages(client):
+    found = []
+    for seq in range(1, state(client)["last_seq"] + 1):
+        answer = client.server.request("STREAM.MSG.GET.S", {"seq": seq}, client.now)
+        found.append(answer["message"])
+    return found
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given, settings
 
 from jsproto.testing import strategies
-from jsproto.testing.simserver.subjects import Interest, covers, is_literal, is_valid, matches, overlap
+from jsproto.testing.simserver.subjects import (
+    Interest,
+    SubjectMapping,
+    covers,
+    is_literal,
+    is_valid,
+    matches,
+    overlap,
+)
 
 
 class Sub:
@@ -103,3 +111,20 @@ def test_interest_keeps_literal_neighbours_apart_and_forgets_in_time():
         interest.wants(f"x.{number}")
 
     assert interest.match("a") == ((two,), ())
+
+
+@pytest.mark.parametrize(
+    ("source", "dest", "subject", "moved"),
+    [
+        ("s.>", "r.>", "s.a.b", "r.a.b"),
+        ("", "r.>", "s.a", "r.s.a"),
+        ("s.*.*", "*.*", "s.a.b", "a.b"),
+        ("s.*.*", "$2.$1", "s.a.b", "b.a"),
+        ("s.*", "x.{{wildcard(1)}}", "s.a", "x.a"),
+        ("s.*", "x.{{ Wildcard( 1 ) }}", "s.a", "x.a"),
+        ("s.*", "fixed", "s.a", "fixed"),
+        ("s.*", "x", "t.a", ""),
+    ],
+)
+def test_subjects_are_mapped(source, dest, subject, moved):
+    assert SubjectMapping(source, dest).apply(subject) == moved

@@ -1,0 +1,186 @@
+"""Direct gets: stored messages straight from a stream, without JSON in the answer (ADR-31).
+
+A request names a sequence, the last or the next message of a subject, a time, or (from 2.11 on) a batch of messages, or
+the last ones of many subjects. Each message comes on the reply subject with its stream, subject, sequence and time as
+headers; a batch ends with ``204 EOB``. Whatever is wrong is a status (nats-server ``processDirectGetRequest``,
+``getDirectRequest``, ``getDirectMulti``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from jsproto.testing.simserver.documents import Table, integer, is_table, read, text, texts
+from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
+from jsproto.testing.simserver.headers import with_headers
+from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.store import Stored
+from jsproto.testing.simserver.streams import Stream
+from jsproto.testing.simserver.subjects import matches
+
+#: Subjects whose last messages one request may ask for.
+_MOST_SUBJECTS: Final = 1024
+#: Bytes that one request may ask for if it names no limit (server option ``max_pending``).
+_MOST_BYTES: Final = 67_108_864
+_BATCHED: Final = frozenset({"batch", "max_bytes", "multi_last", "up_to_seq", "up_to_time", "start_time"})
+
+
+class DirectGet:
+    """One request about one stream; ``say`` takes header block and payload of each answer."""
+
+    __slots__ = ("_asked", "_profile", "_say", "_stream")
+
+    def __init__(self, stream: Stream, profile: Profile, say: Callable[[bytes | None, bytes], None]) -> None:
+        self._stream = stream
+        self._profile = profile
+        self._say = say
+        self._asked: Table = {}
+
+    def answer(self, body: bytes) -> None:
+        """A request with a body that says what is wanted."""
+        if not body:
+            self._status("408 Empty Request")
+        elif self._read(body):
+            wanted = ("seq", "last_by_subj", "next_by_subj", "multi_last", "start_time")
+            if not any(self._asked.get(name) for name in wanted):
+                self._status("408 Empty Request")
+            elif self._conflicting():
+                self._status("408 Bad Request")
+            elif self._asked.get("multi_last"):
+                self._many()
+            else:
+                self._some()
+
+    def answer_last(self, key: str, body: bytes) -> None:
+        """A request whose subject names the subject; the body may say nothing that asks for another."""
+        if body and not self._read(body):
+            return
+        others = (
+            "last_by_subj",
+            "next_by_subj",
+            "multi_last",
+            "seq",
+            "batch",
+            "start_time",
+            "up_to_seq",
+            "up_to_time",
+        )
+        if any(self._asked.get(name) for name in others):
+            self._status("408 Bad Request")
+            return
+        self._asked["last_by_subj"] = key
+        self._some()
+
+    # ------------------------------------------------------------------------------------------------ the request
+
+    def _read(self, body: bytes) -> bool:
+        try:
+            members = read(body)
+        except ValueError:
+            members = None
+        if not is_table(members):
+            self._status("408 Malformed Request")
+            return False
+        profile = self._profile
+        unknown: set[str] = set() if profile.direct_batches else set(_BATCHED)
+        if not profile.direct_no_headers:
+            unknown.add("no_hdr")
+        self._asked = {name: value for name, value in members.items() if name not in unknown}
+        return True
+
+    def _conflicting(self) -> bool:
+        asked = self._asked
+        seq, last, following, many, start = (
+            bool(asked.get(name))
+            for name in ("seq", "last_by_subj", "next_by_subj", "multi_last", "start_time")
+        )
+        return (
+            (last and (seq or start or following or many or bool(asked.get("batch"))))
+            or (seq and start)
+            or (following and many)
+            or bool(asked.get("up_to_seq") and asked.get("up_to_time"))
+        )
+
+    # ------------------------------------------------------------------------------------------------ the answer
+
+    def _some(self) -> None:
+        """One message, or a batch of messages in a row."""
+        asked, stream = self._asked, self._stream
+        seq, pattern = integer(asked, "seq"), text(asked, "next_by_subj")
+        if asked.get("start_time"):
+            seq = stream.seq_at(parse_rfc3339(text(asked, "start_time")) or 0)
+        batch = integer(asked, "batch")
+        newest = text(asked, "last_by_subj")
+        if newest:
+            found = [stream.last_of(newest)]
+        elif batch or pattern:
+            found = [each for each in stream.after(seq) if not pattern or matches(pattern, each.subject)]
+        else:
+            found = [stream.message(seq)]
+        messages = [each for each in found if each is not None]
+        if not messages:
+            self._status("404 Message Not Found")
+            return
+        pending, last = len(messages), 0
+        room = integer(asked, "max_bytes") or _MOST_BYTES
+        for message in messages[: batch or 1]:
+            pending -= 1
+            told = pending + self._profile.direct_counts_itself
+            self._tell(message, {"Nats-Num-Pending": told, "Nats-Last-Sequence": last} if batch else {})
+            last = message.seq
+            room -= _size(message)
+            if room <= 0:
+                break
+        if batch:
+            self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last})
+
+    def _many(self) -> None:
+        """The last messages of many subjects, in the order of their sequences."""
+        asked, stream = self._asked, self._stream
+        end = integer(asked, "up_to_seq") or stream.last
+        if asked.get("up_to_time"):
+            end = stream.seq_at(parse_rfc3339(text(asked, "up_to_time")) or 0) - 1
+        seqs = stream.newest_per_subject(texts(asked, "multi_last"), end)
+        seqs = [seq for seq in seqs if seq >= integer(asked, "seq")] if end >= stream.first else []
+        if len(seqs) > _MOST_SUBJECTS:
+            self._status("413 Too Many Results")
+            return
+        if not seqs:
+            self._status("404 No Results")
+            return
+        pending, last = len(seqs), 0
+        room = integer(asked, "max_bytes") or _MOST_BYTES
+        for message in [stream.message(seq) for seq in seqs[: integer(asked, "batch") or None]]:
+            if message is not None:
+                pending -= 1
+                self._tell(message, {"Nats-Num-Pending": pending, "Nats-Last-Sequence": last})
+                last = message.seq
+                room -= _size(message)
+                if room <= 0:
+                    break
+        pending = max(0, pending - self._profile.direct_counts_itself)
+        self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last, "Nats-UpTo-Sequence": end})
+
+    def _tell(self, message: Stored, numbers: Mapping[str, object]) -> None:
+        if self._asked.get("no_hdr") is True:
+            self._say(None, message.payload)
+            return
+        about = {
+            "Nats-Stream": self._stream.name,
+            "Nats-Subject": message.subject,
+            "Nats-Sequence": message.seq,
+            "Nats-Time-Stamp": rfc3339(message.time),
+            **numbers,
+        }
+        self._say(with_headers(message.block, about), message.payload)
+
+    def _end(self, numbers: Mapping[str, object]) -> None:
+        self._say(with_headers(b"NATS/1.0 204 EOB\r\n\r\n", numbers), b"")
+
+    def _status(self, line: str) -> None:
+        self._say(f"NATS/1.0 {line}\r\n\r\n".encode(), b"")
+
+
+def _size(message: Stored) -> int:
+    return message.subject_size + len(message.block or b"") + len(message.payload)

@@ -1,0 +1,221 @@
+"""The store of a stream: messages at rest, found by sequence, subject and time.
+
+It counts bytes as the server's stores do, which differ between file and memory, and knows when messages have lived their
+time. It decides nothing: what leaves, and who is told, is the business of the stream.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, ZERO_TIME, rfc3339
+from jsproto.testing.simserver.subjects import is_literal, matches
+
+#: The server looks so much after the moment at which something is too old, and never more often than that.
+_LATE: Final = MILLISECOND
+_APART: Final = 250 * MILLISECOND
+
+
+class Stored:
+    """One message at rest. ``time`` is in nanoseconds since 1970."""
+
+    __slots__ = ("block", "payload", "seq", "subject", "subject_size", "time")
+
+    def __init__(self, seq: int, subject: str, block: bytes | None, payload: bytes, time: int) -> None:
+        self.seq = seq
+        self.subject = subject
+        #: Bytes of the subject on the wire.
+        self.subject_size = (
+            len(subject) if subject.isascii() else len(subject.encode("utf-8", "surrogateescape"))
+        )
+        self.block = block
+        self.payload = payload
+        self.time = time
+
+
+class Store:
+    """Messages by sequence."""
+
+    __slots__ = (
+        "_bytes",
+        "_ends",
+        "_in_memory",
+        "_last_time",
+        "_looked_at",
+        "_messages",
+        "_subjects",
+        "first",
+        "last",
+    )
+
+    def __init__(self, first: int, *, in_memory: bool) -> None:
+        self._in_memory = in_memory
+        self._messages: dict[int, Stored] = {}
+        #: By subject, the sequences that are still there, oldest first.
+        self._subjects: dict[str, deque[int]] = {}
+        self._bytes = 0
+        #: When messages with a time to live end, by sequence; 0 is never.
+        self._ends: dict[int, int] = {}
+        self._looked_at = 0
+        self._last_time = 0
+        self.first = first
+        self.last = max(first - 1, 0)
+
+    @property
+    def in_memory(self) -> bool:
+        """A restart of the server loses it."""
+        return self._in_memory
+
+    @property
+    def size(self) -> int:
+        """Bytes as the store counts them."""
+        return self._bytes
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def state(self) -> Table:
+        """The ``state`` member of an info, but for its consumers."""
+        first, last = self._messages.get(self.first), self._messages.get(self.last)
+        state: Table = {
+            "messages": len(self._messages),
+            "bytes": self._bytes,
+            "first_seq": self.first,
+            "first_ts": rfc3339(first.time) if first is not None else ZERO_TIME,
+            "last_seq": self.last,
+            "last_ts": rfc3339(last.time if last is not None else self._last_time),
+        }
+        if self._subjects:
+            state["num_subjects"] = len(self._subjects)
+        gaps = self.last - self.first + 1 - len(self._messages)
+        if self._messages and gaps:
+            state["num_deleted"] = gaps
+        return state
+
+    def gaps(self) -> list[int]:
+        """Sequences between the first and the last that are gone."""
+        return (
+            [seq for seq in range(self.first, self.last + 1) if seq not in self._messages]
+            if self._messages
+            else []
+        )
+
+    def by_subject(self, pattern: str) -> dict[str, int]:
+        """How many messages each subject under ``pattern`` has."""
+        return {name: len(seqs) for name, seqs in sorted(self._subjects.items()) if matches(pattern, name)}
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def message(self, seq: int) -> Stored | None:
+        """The message of this sequence, if it is still there."""
+        return self._messages.get(seq)
+
+    def after(self, seq: int) -> Iterator[Stored]:
+        """Messages from ``seq`` on, in order; robust against removals while it runs."""
+        at = max(seq, self.first)
+        while at <= self.last:
+            message = self._messages.get(at)
+            if message is not None:
+                yield message
+            at += 1
+
+    def last_of(self, pattern: str) -> Stored | None:
+        """The newest message under ``pattern``."""
+        if is_literal(pattern):
+            seqs = self._subjects.get(pattern)
+            return self._messages[seqs[-1]] if seqs else None
+        newest = max((seqs[-1] for name, seqs in self._subjects.items() if matches(pattern, name)), default=0)
+        return self._messages.get(newest)
+
+    def newest_per_subject(self, patterns: list[str], end: int | None = None) -> list[int]:
+        """The last sequence of each subject under the patterns, none behind ``end``; in order."""
+        newest = (
+            next((seq for seq in reversed(seqs) if end is None or seq <= end), 0)
+            for name, seqs in self._subjects.items()
+            if any(matches(pattern, name) for pattern in patterns)
+        )
+        return sorted(seq for seq in newest if seq)
+
+    def seq_at(self, moment: int) -> int:
+        """The first sequence that was stored at a moment (nanoseconds) or later; behind the last if none was."""
+        return next((each.seq for each in self.after(self.first) if each.time >= moment), self.last + 1)
+
+    def newest(self, pattern: str) -> tuple[int, bytes]:
+        """Sequence and payload of the newest message under ``pattern``; 0 if there is none."""
+        message = self.last_of(pattern)
+        return (message.seq, message.payload) if message is not None else (0, b"")
+
+    # ------------------------------------------------------------------------------------------------ writing
+
+    def put(self, subject: str, block: bytes | None, payload: bytes, now: int) -> Stored:
+        """Add a message at the end."""
+        seq = self.last + 1
+        message = self._messages[seq] = Stored(seq, subject, block, payload, now)
+        self._subjects.setdefault(subject, deque()).append(seq)
+        self._bytes += self.stored_size(subject, len(block or b"") + len(payload), headers=block is not None)
+        if len(self._messages) == 1:
+            self.first = seq
+        self.last = seq
+        self._last_time = now
+        return message
+
+    def stored_size(self, subject: str, size: int, *, headers: bool = False) -> int:
+        """Bytes that a message of ``size`` (header block and payload) takes."""
+        if self._in_memory:
+            return 16 + len(subject) + size
+        return 30 + len(subject) + size + (4 if headers else 0)
+
+    def take(self, message: Stored) -> None:
+        """Remove a message."""
+        del self._messages[message.seq]
+        self._ends.pop(message.seq, None)
+        seqs = self._subjects[message.subject]
+        if seqs[0] == message.seq:
+            seqs.popleft()
+        else:
+            seqs.remove(message.seq)
+        if not seqs:
+            del self._subjects[message.subject]
+        size = len(message.block or b"") + len(message.payload)
+        self._bytes -= self.stored_size(message.subject, size, headers=message.block is not None)
+        if message.seq == self.first:
+            self.first = next(
+                (seq for seq in range(message.seq + 1, self.last + 1) if seq in self._messages), self.last + 1
+            )
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def lives(self, message: Stored, ttl: int) -> None:
+        """A message has a time to live, in seconds; -1 is for ever, whatever else says."""
+        self._ends[message.seq] = message.time + ttl * SECOND if ttl > 0 else 0
+
+    def next_end(self, age: int) -> int | None:
+        """When to look for messages that are older than ``age`` (0: none), or have lived their time."""
+        if not age and not self._ends:
+            return None
+        ends = [end for end in self._ends.values() if end]
+        if age:
+            oldest = next((each for each in self.after(self.first) if self._ends.get(each.seq) != 0), None)
+            if oldest is not None:
+                ends.append(oldest.time + age)
+        return max(min(ends) + _LATE, self._looked_at + _APART) if ends else None
+
+    def ended(self, age: int, now: int) -> list[Stored]:
+        """Those messages, oldest first."""
+        due = self.next_end(age)
+        if due is None or due > now:
+            return []
+        self._looked_at = now
+        gone: dict[int, Stored] = {}
+        if age:
+            for message in self.after(self.first):
+                if message.time + age > now:
+                    break
+                if self._ends.get(message.seq) != 0:
+                    gone[message.seq] = message
+        for seq, end in self._ends.items():
+            if 0 < end <= now:
+                gone[seq] = self._messages[seq]
+        return [gone[seq] for seq in sorted(gone)]
