@@ -37,8 +37,12 @@ from jsproto.jetstream.status import End, Row, Verdict, judge, status_error
 from jsproto.wire.frames import BLOCK, REPLY, SID, Delivery
 from jsproto.wire.headers import status_of
 
-#: Another consumer would fare better at once.
-_GONE: Final = {Verdict.DELETED, Verdict.RESET}
+#: What it means for the reader that a consumer serves us no more: another one would fare better at once, or none would.
+_KINDS: Final = {
+    Verdict.DELETED: Happening.GONE,
+    Verdict.RESET: Happening.GONE,
+    Verdict.FATAL: Happening.FATAL,
+}
 
 
 class ByConsumer(RangeWay):
@@ -50,14 +54,16 @@ class ByConsumer(RangeWay):
         pulls: what was asked of it.
         leftovers: what is to be deleted.
         reading: the present one is there and can be asked.
+        over: something of it is lost; nothing of it counts any more.
     """
 
-    __slots__ = ("_api", "_stream", "incarnation", "leftovers", "order", "pulls", "reading")
+    __slots__ = ("_api", "_stream", "incarnation", "leftovers", "order", "over", "pulls", "reading")
 
     STATE: ClassVar[Codecs] = {
         "incarnation": PART,
         "leftovers": PART,
         "order": PART,
+        "over": PLAIN,
         "pulls": PART,
         "reading": PLAIN,
         "strays": PLAIN,
@@ -74,6 +80,7 @@ class ByConsumer(RangeWay):
         self.pulls = Pulls(Backlog(), options.pulls)
         self.leftovers = Leftovers(api, stream, options.create_timeout)
         self.reading = False
+        self.over = False
 
     # ------------------------------------------------------------------ life
 
@@ -81,6 +88,7 @@ class ByConsumer(RangeWay):
         """Make a consumer that starts behind the position."""
         self.incarnation.inbox(port, literal=False)
         self.order.restart(self.incarnation.name)
+        self.over = False
         self.incarnation.ask(port, Start.behind(self.track.last), "", now)
         self._answered(port, now)
 
@@ -133,7 +141,7 @@ class ByConsumer(RangeWay):
         return outcome is not None
 
     def _ask(self, port: Port, now: float) -> None:
-        if self.reading:
+        if self.reading and not self.over:
             self.pulls.limit(self.track.left)
             self.pulls.ask(port, now)
 
@@ -157,7 +165,7 @@ class ByConsumer(RangeWay):
             self._received(data, port, now)
 
     def _received(self, data: list[Delivery], port: Port, now: float) -> None:
-        if not self.reading:
+        if self.over:
             self.strays += len(data)
             return
         track = self.track
@@ -206,7 +214,7 @@ class ByConsumer(RangeWay):
         """A word of the server about one of our pulls."""
         block = frame[BLOCK]
         status = status_of(block) if block is not None else None
-        if block is None or status is None or not self.reading or not self.pulls.knows(frame):
+        if block is None or status is None or self.over or not self.pulls.knows(frame):
             self.strays += 1
             return
         self.pulls.liveness.seen(now)
@@ -215,7 +223,7 @@ class ByConsumer(RangeWay):
             self._heartbeat(block, port, now)
         elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
             if not self.pulls.ended(frame, row, block, now):
-                self.happened.append((Happening.FATAL, self._error(row, status)))
+                self._lost(self._error(row, status), Happening.FATAL)
                 return
             if row.end in NOTHING_LEFT:
                 self.happened.append((Happening.QUIET, None))
@@ -237,12 +245,7 @@ class ByConsumer(RangeWay):
     def _dismissed(self, row: Row, status: tuple[int, str]) -> None:
         """This consumer serves us no more."""
         error = self._error(row, status)
-        if row.verdict is Verdict.FATAL:
-            self.happened.append((Happening.FATAL, error))
-        elif row.verdict in _GONE:
-            self._lost(error, Happening.GONE)
-        else:
-            self._lost(error)
+        self._lost(error, _KINDS.get(row.verdict, Happening.LOST))
 
     def _error(self, row: Row, status: tuple[int, str]) -> JsprotoError:
         subject = self.pulls.subject
@@ -251,6 +254,7 @@ class ByConsumer(RangeWay):
         return status_error(row, *status, f"reading a range by {subject}")
 
     def _lost(self, error: JsprotoError | None, kind: Happening = Happening.LOST) -> None:
+        self.over = True
         self.happened.append((kind, error))
 
     # ------------------------------------------------------------------ time and links
@@ -303,6 +307,11 @@ class ByConsumer(RangeWay):
         if self.reading:
             moments += [self.pulls.deadline, self.pulls.liveness.deadline]
         return min((at for at in moments if at is not None), default=None)
+
+    @property
+    def never(self) -> bool:
+        """No consumer was ever made, or may have been."""
+        return not self.incarnation.made and self.resting
 
     @property
     def resting(self) -> bool:

@@ -41,7 +41,7 @@ INACTIVE: Final = timedelta(seconds=60)
 class Way(Word):
     """How a range is read."""
 
-    #: By consumer, but directly on a work queue.
+    #: By consumer; but directly on a work queue, or if no consumer may be made and direct gets are allowed.
     AUTO = "AUTO"
     #: By an ephemeral pull consumer.
     CONSUMER = "CONSUMER"

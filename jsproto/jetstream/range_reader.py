@@ -29,7 +29,7 @@ from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.procedure import Script
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
-from jsproto.errors import JsprotoError, LinkError
+from jsproto.errors import JsprotoError, LinkError, PermissionViolation
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.errors import DataLost, DirectUnavailable, ReadStalled, StreamRecreated
@@ -96,6 +96,7 @@ class RangeReader(Conversation[Rows]):
         "_backlog",
         "_by_consumer",
         "_by_direct",
+        "_direct",
         "_lagging",
         "_look",
         "_looked",
@@ -119,6 +120,7 @@ class RangeReader(Conversation[Rows]):
         "_backlog": PLAIN,
         "_by_consumer": PART,
         "_by_direct": PART,
+        "_direct": PLAIN,
         "_lagging": PLAIN,
         "_looked": PLAIN,
         "_pace": PART,
@@ -149,6 +151,8 @@ class RangeReader(Conversation[Rows]):
         # From where to where the leader is asked for messages.
         self._question: tuple[int, int] = (0, 0)
         self._looked = False
+        # Whether direct gets are allowed, as the leader said.
+        self._direct = False
         self._attempts = 0
         self._pace = Pace(RETRY_WAIT, RETRY_WAIT_MAX)
         self._again = Pace(AGAIN, AGAIN_MAX)
@@ -338,6 +342,7 @@ class RangeReader(Conversation[Rows]):
             return
         seen = script.result
         self._looked = True
+        self._direct = seen.direct
         if self._other(seen.created, now):
             return
         resting = self.state is not RangeState.READING
@@ -425,8 +430,7 @@ class RangeReader(Conversation[Rows]):
 
     def _follow(self, now: float) -> None:
         """Work off what happened, in order."""
-        happened = self._reading.happened
-        while happened:
+        while happened := self._reading.happened:
             kind, detail = happened.pop(0)
             if self.ended:
                 happened.clear()
@@ -462,8 +466,14 @@ class RangeReader(Conversation[Rows]):
             self._ask(now, prove=False)
 
     def _unfit(self, error: JsprotoError, now: float) -> None:
-        """This way cannot read."""
-        self._refuse(error, now)
+        """This way cannot read. Who may make no consumers may still be allowed to read directly."""
+        denied = isinstance(error, PermissionViolation) and error.operation != "subscription"
+        if denied and self.options.way is Way.AUTO and self._direct and self._by_consumer.never:
+            self.port.notify(RangeNotice.FAILED, error)
+            self.way = Way.DIRECT
+            self._by_direct.begin(self.port, now)
+        else:
+            self._refuse(error, now)
 
     # ------------------------------------------------------------------ failures and ends
 

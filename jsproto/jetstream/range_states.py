@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from jsproto.core.state import Word
-from jsproto.errors import LocalProtocolError, NoResponders, PermissionViolation
+from jsproto.errors import LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound, Unavailable
 
 
@@ -111,5 +111,5 @@ class RangeNotice(Enum):
 #: What asking again cannot mend.
 FATAL: Final = (StreamNotFound, InvalidRequest, Refused, LocalProtocolError, PermissionViolation)
 #: What asking again cannot mend if it never was better. The number of attempts that it is given.
-FATAL_AT_FIRST: Final = (NoResponders, Unavailable)
+FATAL_AT_FIRST: Final = (Unavailable,)
 FIRST_ATTEMPTS: Final = 4

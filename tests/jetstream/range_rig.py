@@ -85,8 +85,12 @@ class Rig:
             self.add(f"s.{number % 3}")
         self.catch_up()
         if opened:
-            self.reader.opened(0.0)
-            self.look()
+            self.open()
+
+    def open(self) -> Rig:
+        self.reader.opened(self.now)
+        self.look()
+        return self
 
     # ------------------------------------------------------------------ the stream
 
@@ -261,6 +265,16 @@ class Rig:
     def token(self) -> str:
         """The last pull that was sent."""
         return [pull[0] for consumer in self.consumers.values() for pull in consumer.pulls][-1]
+
+    @property
+    def pull(self) -> str:
+        """The oldest pull that is open, as the reader knows it."""
+        return next(iter(self.reader._by_consumer.pulls.ledger.open))
+
+    @property
+    def page(self) -> str:
+        """The page that is under way, as the reader knows it."""
+        return self.reader._by_direct._token
 
     # ------------------------------------------------------------------ what arrives
 
