@@ -432,9 +432,7 @@ class RangeReader(Conversation[Rows]):
         """Work off what happened, in order."""
         while happened := self._reading.happened:
             kind, detail = happened.pop(0)
-            if self.ended:
-                happened.clear()
-            elif kind is Happening.ROWS:
+            if kind is Happening.ROWS:
                 self._backlog.append(cast("list[Delivery]", detail))
                 self._lagging = None
                 self._again.eased()
@@ -518,6 +516,7 @@ class RangeReader(Conversation[Rows]):
         self.reason = reason
         self._drop()
         self._timers.clear()
+        self._reading.happened.clear()
         self.end(error)
         self._reading.leave(self.port, now)
         if self._reading.resting:

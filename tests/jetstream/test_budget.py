@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -166,3 +167,28 @@ def test_both_credits_see_the_same_facts_and_can_be_put_back(kind, verbs):
     other.restore(budget.snapshot())
 
     assert other.snapshot() == budget.snapshot()
+
+
+@pytest.mark.parametrize(("left", "batch"), [(None, 5), (100, 5), (3, 3), (1, 1)])
+def test_never_more_is_asked_for_than_can_still_come(left, batch):
+    budget = Budget(Credit(5), None)
+    budget.left = left
+
+    assert budget.request() == (batch, 0)
+
+
+def test_what_is_asked_for_already_counts():
+    budget = Budget(Credit(10), None)
+    budget.left = 6
+    budget.ask(4, 0)
+    assert budget.request() == (2, 0)
+    budget.ask(2, 0)
+
+    assert budget.request() is None
+
+
+def test_bytes_alone_know_of_no_messages():
+    budget = Budget(None, Credit(50))
+    budget.left = 3
+
+    assert budget.request() == (1_000_000, 50)

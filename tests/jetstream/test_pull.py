@@ -12,6 +12,7 @@ from jsproto.jetstream.pull import (
     PullTemplate,
     checked_amount,
     message_size,
+    message_sizes,
     nanoseconds,
     pin_of,
     pinned_size,
@@ -198,3 +199,19 @@ def test_the_pin_header_is_not_charged():
     assert pinned_size(("2", "s", ACK, b"NATS/1.0\r\nA: b\r\n" + pin + b"\r\n", b"abc")) == headed
     assert pinned_size(("2", "s", ACK, b"NATS/1.0\r\nA: b\r\n\r\n", b"abc")) == headed
     assert pinned_size(("2", "s", ACK, None, b"abc")) == plain
+
+
+FRAMES = st.lists(
+    st.tuples(
+        st.just("2"),
+        st.sampled_from(["s.a", "s.\u00e4", "s.\udce4"]),
+        st.sampled_from([ACK, ACK + "\u00e4", ""]),
+        st.sampled_from([None, b"", b"NATS/1.0\r\nA: b\r\n\r\n"]),
+        st.binary(max_size=9),
+    )
+)
+
+
+@given(FRAMES)
+def test_many_sizes_are_the_sum_of_each(frames):
+    assert message_sizes(frames) == sum(map(message_size, frames))

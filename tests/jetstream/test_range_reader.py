@@ -684,6 +684,14 @@ def test_silence_is_an_end_but_not_while_something_is_at_hand():
     assert rig.take() == list(range(1, 11))
 
     rig = Rig(1, 31, max_messages=10).answer().answer()
+    rig.inbox.pop()
+    rig.arrive()
+    rig.run_to(29.0, settle=False, beats=False)
+    assert rig.told == []
+    rig.take()
+    rig.run_to(31.0, settle=False, beats=False)
+    assert isinstance(rig.told_of(RangeNotice.FAILED)[0], HeartbeatsMissed)
+    rig = Rig(1, 31, max_messages=10).answer().answer()
     rig.inbox.clear()
     rig.run_to(11.0, settle=False, beats=False)
     failed = rig.told_of(RangeNotice.FAILED)
@@ -1056,13 +1064,82 @@ def test_messages_and_words_may_come_in_one_run():
 
 
 def test_a_consumer_that_is_lost_behind_the_last_message_is_no_loss():
-    rig = Rig(1, 11).answer().answer()
+    rig = Rig(1, 5, stored=20, subjects=["s.2"]).answer().answer()
+    while len(rig.inbox) > 2:
+        rig.inbox.pop()
     rig.status(409, "Consumer Deleted", token=rig.pull)
     rig.arrive().settle()
 
-    assert rig.take() == list(range(1, 11))
+    assert rig.take() == [2]
     assert rig.ended
     assert rig.reader.resets == 0
+
+
+def test_a_run_may_lie_behind_the_range_altogether():
+    rig = Rig(1, 5, stored=20, subjects=["s.2"]).answer().answer()
+    rig.arrive(1).arrive(1)
+
+    assert rig.reader.state is RangeState.PROVING
+    rig.settle()
+    assert rig.take() == [2]
+
+
+def test_a_deletion_may_be_answered_while_the_next_consumer_is_made():
+    rig = Rig(1, 101, max_messages=10).answer().answer()
+    rig.inbox.clear()
+    rig.status(409, "Leadership Change", token=rig.pull).arrive()
+    deletion, looked = rig.mux
+    rig.mux.clear()
+    rig.mux.append(looked)
+    rig.answer()
+    rig.mux.appendleft(deletion)
+    rig.settle()
+
+    assert rig.take() == list(range(1, 11))
+    assert len(rig.consumers) == 1
+
+
+def test_a_pull_that_ends_early_is_asked_again():
+    rig = Rig(1, 101, max_messages=10).answer().answer()
+    frames = list(rig.inbox)[:8]
+    rig.inbox.clear()
+    rig.feed(*frames)
+    said = "Nats-Pending-Messages: 2\r\nNats-Pending-Bytes: 1\r\n"
+    rig.status(409, "Message Size Exceeds MaxBytes", said, token=rig.pull).arrive()
+    rig.take()
+
+    assert rig.taken == list(range(1, 9))
+    assert verbs(rig).count("CONSUMER.MSG.NEXT") == 2
+
+
+def test_a_link_may_be_lost_twice_and_at_the_end():
+    rig = Rig(1, 11)
+    rig.down().down().up().settle()
+    assert rig.take() == list(range(1, 11))
+
+    rig = Rig(1, 11)
+    rig.instead["CONSUMER.DELETE"] = None
+    rig.settle()
+    assert rig.reader.state is RangeState.CLOSING
+    rig.down()
+    rig.instead.clear()
+    rig.up().settle()
+    assert rig.reader.finished
+    assert rig.consumers == {}
+
+
+def test_who_catches_up_while_the_leader_is_asked_is_asked_again_soon():
+    rig = Rig(1, 11, opened=False)
+    rig.replica.messages = {seq: f"s.{seq % 3}" for seq in range(1, 4)}
+    rig.open().answer().answer().arrive()
+    assert rig.reader.state is RangeState.PROVING
+    rig.replica.messages = {seq: f"s.{seq % 3}" for seq in range(1, 7)}
+    rig.catch_up()
+    rig.arrive().settle()
+
+    assert rig.told_of(RangeNotice.BEHIND)[0] == 4
+    assert rig.reader.last == 6
+    assert rig.reader.deadline <= rig.now + 0.05
 
 
 def test_repeated_messages_come_once():
