@@ -229,6 +229,16 @@ def test_what_is_no_mapping_and_no_pairs_is_refused(items):
         Headers(items)
 
 
+def test_pairs_come_as_tuples_or_lists_in_whatever_holds_them():
+    expected = Headers([("A", "1"), ("B", "2")])
+
+    assert expected == Headers([["A", "1"], ["B", "2"]])
+    assert expected == Headers((("A", "1"), ("B", "2")))
+    assert expected == Headers(pair for pair in [("A", "1"), ["B", "2"]])
+    with pytest.raises(InvalidHeader, match="pairs"):
+        Headers([("A", "1", "2")])
+
+
 def test_text_that_utf8_cannot_carry_is_refused_and_escaped_bytes_are_not():
     with pytest.raises(InvalidHeader, match="UTF-8"):
         Headers({"k": "\ud800"})
