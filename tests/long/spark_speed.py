@@ -1,0 +1,262 @@
+"""Reading and writing a million messages on Spark beside nats-py on the same stream in the same run, as ratios.
+
+    python tests/long/spark_speed.py                                 1,000,000 messages of 128 B with two headers, medians of 3
+    python tests/long/spark_speed.py --messages 20000 --rounds 1     whether it runs
+
+Forms: plain nats-py by fetch of 1000 and by ordered consumer (headers and metadata read); the blocking adapter, one range, headers and
+metadata read; Spark into the noop sink with one and two partitions, all default columns; the same reader giving tuples instead of
+Arrow batches; Spark writing with ids, and nats-py publishing asynchronously. All readers and the server share the machine.
+
+Gives one JSON line for each form, and last the ratios that are demanded and whether each holds; the exit code is 1 if one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
+
+from jsproto.wire.headers import Headers  # noqa: E402
+from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto_io.blocking import connect  # noqa: E402
+
+SIZE = 128
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+#: Ratio that is demanded: name -> (faster, slower, at least).
+DEMANDED = {
+    "blocking / nats-py ordered": ("blocking", "nats-py ordered", 5.0),
+    "spark 2 partitions / nats-py fetch": ("spark 2", "nats-py fetch", 5.0),
+    "arrow / tuples, 1 partition": ("spark 1", "tuples 1", 5.0),
+}
+#: Rows a second that the writer must make, or this many times nats-py.
+WRITER, TIMES = 40_000, 2.0
+
+
+def fill(url: str, messages: int) -> None:
+    """The stream that all of them read."""
+    with connect(url) as nc:
+        nc.jetstream().create_stream(name="SPEED", subjects=["speed.>"])
+        nc.jetstream().create_stream(name="SINK", subjects=["sink.>"])
+        payload = b"x" * SIZE
+        with nc.jetstream().publish_window(max_pending=4000, results=False) as window:
+            for number in range(messages):
+                headers = Headers([("Order", f"order-{number:08d}"), ("Trace-Parent", TRACE)])
+                window.put((f"speed.{number % 10}", payload, headers))
+
+
+# ------------------------------------------------------------------------------------------------ without Spark
+
+
+async def natspy(url: str, how: str, messages: int) -> float:
+    """Seconds of nats-py."""
+    import nats  # noqa: PLC0415 - only these forms need it
+
+    nc = await nats.connect(url)
+    js = nc.jetstream(publish_async_max_pending=4000)
+    got = total = 0
+    begun = time.perf_counter()
+    if how == "nats-py fetch":
+        config = nats.js.api.ConsumerConfig(ack_policy=nats.js.api.AckPolicy.NONE)
+        pull = await js.pull_subscribe("speed.>", stream="SPEED", config=config)
+        while got < messages:
+            for message in await pull.fetch(min(1000, messages - got), timeout=10):
+                total += message.metadata.sequence.stream and len(message.headers) + len(message.data)
+                got += 1
+    elif how == "nats-py ordered":
+        subscription = await js.subscribe("speed.>", stream="SPEED", ordered_consumer=True)
+        async for message in subscription.messages:
+            total += message.metadata.sequence.stream and len(message.headers) + len(message.data)
+            got += 1
+            if got == messages:
+                break
+    else:
+        payload = b"x" * SIZE
+        for number in range(messages):
+            await js.publish_async("sink.a", payload, headers={"Nats-Msg-Id": f"n-{os.getpid()}-{number}"})
+        await js.publish_async_completed()
+    took = time.perf_counter() - begun
+    await nc.close()
+    return took
+
+
+def blocking(url: str, messages: int) -> float:
+    """Seconds of the blocking adapter for one range."""
+    with connect(url) as nc:
+        begun = time.perf_counter()
+        got = 0
+        with nc.jetstream().stream("SPEED").read_range(1, messages + 1) as feed:
+            for rows in feed:
+                got += len(rows)
+                len(rows.headers), rows.sequences, rows.timestamps, len(rows.payloads)
+        assert got == messages
+        return time.perf_counter() - begun
+
+
+def alone(words: argparse.Namespace) -> None:
+    """One form in a process of its own."""
+    if words.alone == "blocking":
+        print(blocking(words.url, words.messages))
+    else:
+        print(asyncio.run(natspy(words.url, words.alone, words.messages)))
+
+
+def apart(form: str, url: str, messages: int) -> float:
+    """Start one."""
+    command = [sys.executable, __file__, "--alone", form, "--url", url, "--messages", str(messages)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
+    return float(done.stdout.splitlines()[-1])
+
+
+# ------------------------------------------------------------------------------------------------ with Spark
+
+
+def session():
+    """Two cores."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "adapters"), os.environ.get("PYTHONPATH", "")]
+    )
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the other forms run without it
+
+    builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+    return builder.config("spark.log.level", "ERROR").getOrCreate()
+
+
+def tuples(spark) -> None:
+    """Register the same reader with tuples instead of Arrow batches: what Spark's own converters cost."""
+    from jsproto_spark.batch import BatchReader  # noqa: PLC0415
+    from jsproto_spark.link import client  # noqa: PLC0415
+    from jsproto_spark.source import JetStreamSource  # noqa: PLC0415
+
+    class TupleReader(BatchReader):
+        def read(self, partition):
+            where = self.reading.settings.where
+            stream = client(where, 10.0).jetstream().stream(where.stream)
+            with stream.read_range(partition.lo, partition.hi, way=partition.way) as feed:
+                for rows in feed:
+                    for subject, seq, ns, payload, pairs in zip(
+                        rows.subjects,
+                        rows.sequences,
+                        rows.timestamps,
+                        rows.payloads,
+                        rows.headers,
+                        strict=True,
+                    ):
+                        headers = {}
+                        for name, value in pairs:
+                            headers.setdefault(name, []).append(value)
+                        moment = EPOCH + timedelta(microseconds=ns // 1000)
+                        yield subject, seq, moment, payload, headers, rows.stream
+
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415
+
+    EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # noqa: N806
+
+    class Tuples(JetStreamSource):
+        @classmethod
+        def name(cls):
+            return "jetstream_tuples"
+
+        def reader(self, schema):
+            from jsproto_spark.options import Use  # noqa: PLC0415
+
+            return TupleReader(self._settings(Use.BATCH_READ), schema)
+
+    spark.dataSource.register(Tuples)
+
+
+def reads(spark, url: str, partitions: int, form: str = "jetstream") -> float:
+    """Seconds for all default columns into the noop sink."""
+    frame = spark.read.format(form).options(servers=url, stream="SPEED", minPartitions=str(partitions)).load()
+    begun = time.perf_counter()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - begun
+
+
+def writes(spark, url: str, messages: int, mark: str) -> float:
+    """Seconds for rows with ids, two tasks."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    rows = spark.range(0, messages, 1, 2).select(
+        F.lit("sink.a").alias("subject"),
+        F.lpad(F.col("id").cast("string"), SIZE, "x").cast("binary").alias("payload"),
+        F.concat(F.lit(mark), F.col("id").cast("string")).alias("msg_id"),
+    )
+    begun = time.perf_counter()
+    rows.write.format("jetstream").options(servers=url, stream="SINK").mode("append").save()
+    return time.perf_counter() - begun
+
+
+def measured(url: str, messages: int, rounds: int) -> dict[str, float]:
+    """Messages a second for each form, the median."""
+    spark = session()
+    tuples(spark)
+    writing = max(1, messages // 2)
+    forms = {
+        "nats-py fetch": (messages, lambda n: apart("nats-py fetch", url, messages)),
+        "nats-py ordered": (messages, lambda n: apart("nats-py ordered", url, messages)),
+        "blocking": (messages, lambda n: apart("blocking", url, messages)),
+        "spark 1": (messages, lambda n: reads(spark, url, 1)),
+        "spark 2": (messages, lambda n: reads(spark, url, 2)),
+        "tuples 1": (messages, lambda n: reads(spark, url, 1, "jetstream_tuples")),
+        "spark writes": (writing, lambda n: writes(spark, url, writing, f"s{n}-")),
+        "nats-py publishes": (writing, lambda n: apart("nats-py publishes", url, writing)),
+    }
+    reads(spark, url, 2)  # the first job of a session compiles and starts workers
+    seconds: dict[str, list[float]] = {name: [] for name in forms}
+    for number in range(rounds):  # one after the other in each round, so that a busy minute hits all of them
+        for name, (_, form) in forms.items():
+            seconds[name].append(form(number))
+    spark.stop()
+    rates = {name: forms[name][0] / statistics.median(took) for name, took in seconds.items()}
+    for name, rate in rates.items():
+        took = [round(each, 2) for each in seconds[name]]
+        print(
+            json.dumps({"form": name, "messages": forms[name][0], "a second": round(rate), "seconds": took}),
+            flush=True,
+        )
+    return rates
+
+
+def main() -> int:
+    """The command."""
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--messages", type=int, default=1_000_000)
+    words.add_argument("--rounds", type=int, default=3)
+    words.add_argument("--alone", help=argparse.SUPPRESS)
+    words.add_argument("--url", help=argparse.SUPPRESS)
+    given = words.parse_args()
+    if given.alone:
+        alone(given)
+        return 0
+    with tempfile.TemporaryDirectory() as folder, NatsServer(store=folder) as server:
+        fill(server.url, given.messages)
+        rates = measured(server.url, given.messages, given.rounds)
+    ratios = {
+        name: (round(rates[fast] / rates[slow], 2), at_least)
+        for name, (fast, slow, at_least) in DEMANDED.items()
+    }
+    written = rates["spark writes"]
+    holds = {name: ratio >= at_least for name, (ratio, at_least) in ratios.items()}
+    holds["writer"] = written >= WRITER or written >= TIMES * rates["nats-py publishes"]
+    told = {
+        "ratios": {name: ratio for name, (ratio, _) in ratios.items()},
+        "writer": round(written),
+        "holds": holds,
+    }
+    print(json.dumps(told))
+    return 0 if all(holds.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
