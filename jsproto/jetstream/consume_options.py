@@ -13,7 +13,7 @@ from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
-from jsproto.jetstream.pull import PullTemplate, checked_amount
+from jsproto.jetstream.pull import PullTemplate, checked_amount, heartbeat_within
 
 DEFAULT_MESSAGES: Final = 500
 #: ADR-37: heartbeats of a consume lie between these, in seconds.
@@ -113,7 +113,7 @@ class ConsumeOptions:
         if self.idle_heartbeat is not None:
             return self.idle_heartbeat
         least, most = _HEARTBEATS
-        return min(max(self.expires / 2, least), most)
+        return max(heartbeat_within(most, self.expires), least)
 
     def credits(self) -> tuple[Credit | None, Credit | None]:
         """The bounds in messages and in bytes; a consume by bytes has none in messages."""
@@ -148,7 +148,7 @@ class ConsumeOptions:
             threshold_messages=_at_most(self.threshold_messages, messages),
             threshold_bytes=_at_most(self.threshold_bytes, size if self.within_bytes is None else None),
             expires=expires,
-            idle_heartbeat=heartbeat if heartbeat is None else min(heartbeat, expires / 2),
+            idle_heartbeat=heartbeat if heartbeat is None else heartbeat_within(heartbeat, expires),
             acking=self.acking.within(config),
         )
 
@@ -156,7 +156,9 @@ class ConsumeOptions:
         """The request with another expiry."""
         return PullTemplate(
             expires=expires,
-            idle_heartbeat=self.heartbeat if expires >= self.expires else min(self.heartbeat, expires / 2),
+            idle_heartbeat=self.heartbeat
+            if expires >= self.expires
+            else heartbeat_within(self.heartbeat, expires),
             group=self.group,
             min_pending=self.min_pending,
             min_ack_pending=self.min_ack_pending,

@@ -20,7 +20,7 @@ from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.liveness import DEFAULT_FACTOR
-from jsproto.jetstream.pull import PullTemplate, checked_amount
+from jsproto.jetstream.pull import PullTemplate, checked_amount, heartbeat_within
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def _heartbeat_of(options: FetchOptions) -> float:
     if options.idle_heartbeat is not None:
         return options.idle_heartbeat
     bounded = options.mode is not FetchMode.NO_WAIT and _HEARTBEAT_FROM <= options.server_wait < inf
-    return min(_HEARTBEAT, options.server_wait / 2) if bounded else 0.0
+    return heartbeat_within(_HEARTBEAT, options.server_wait) if bounded else 0.0
 
 
 def _one_answer_of(options: FetchOptions) -> bool:
@@ -142,7 +142,7 @@ class FetchOptions:
         expires = seconds if isfinite(seconds) and self.mode is not FetchMode.NO_WAIT else None
         heartbeat = self.heartbeat
         if expires is not None and seconds < self.server_wait:
-            heartbeat = min(heartbeat, seconds / 2)
+            heartbeat = heartbeat_within(heartbeat, seconds)
         return PullTemplate(
             expires=expires,
             idle_heartbeat=heartbeat,

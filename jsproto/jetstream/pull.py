@@ -186,6 +186,15 @@ def nanoseconds(seconds: float) -> int:
     return INT64_MAX if seconds >= _INT64_SECONDS else max(1, round(seconds * 1_000_000_000))
 
 
+def heartbeat_within(heartbeat: float, expires: float) -> float:
+    """A heartbeat in seconds, but at most half of the expiry, in the whole nanoseconds of the wire; 0 where none fits.
+
+    The half of an odd number of nanoseconds is rounded up on its way there, and the server answers 400 to more than half.
+    """
+    most = nanoseconds(expires) // 2
+    return heartbeat if not heartbeat or nanoseconds(heartbeat) <= most else most / 1_000_000_000
+
+
 class PullTemplate:
     """Writes the bodies of one kind of request.
 

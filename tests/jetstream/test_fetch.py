@@ -991,3 +991,14 @@ def test_one_message_is_asked_for_where_it_is_said_and_made_as_the_user_wishes()
     one.delivered(data(one, 1), 0.0)
 
     assert type(one.take(0.0)) is Mine
+
+
+@pytest.mark.parametrize("at", [1.458556908883111, 0.123456789, 7.9999999999, 7.999999999999])
+def test_a_late_link_is_asked_for_a_heartbeat_that_the_rest_of_the_time_allows(at):
+    """Found by the simulator: the half of an odd number of nanoseconds is no whole one, and link up raised."""
+    fetch = started(up=False, max_messages=3, expires=8.0, idle_heartbeat=4.0)
+    fetch.port.up = True
+    fetch.link_up(at)
+    (pull,) = pulls(fetch)
+
+    assert 2 * pull.get("idle_heartbeat", 0) <= pull["expires"] <= 8e9

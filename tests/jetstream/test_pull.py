@@ -11,6 +11,7 @@ from jsproto.jetstream.pull import (
     Pull,
     PullTemplate,
     checked_amount,
+    heartbeat_within,
     message_size,
     message_sizes,
     nanoseconds,
@@ -215,3 +216,15 @@ FRAMES = st.lists(
 @given(FRAMES)
 def test_many_sizes_are_the_sum_of_each(frames):
     assert message_sizes(frames) == sum(map(message_size, frames))
+
+
+@pytest.mark.parametrize("expires", [6.541443091116889, 1.000000001, 3e-9, 1e-9, 30.0])
+def test_a_heartbeat_fits_into_its_expiry_in_whole_nanoseconds(expires):
+    """Found by the simulator: half of an odd number of nanoseconds was rounded up, and refused."""
+    heartbeat = heartbeat_within(1e13, expires)
+
+    assert 2 * round(heartbeat * 1e9) <= nanoseconds(expires)
+    assert PullTemplate(expires=expires, idle_heartbeat=heartbeat).body(1)
+    assert heartbeat_within(0.0, expires) == 0.0
+    assert heartbeat_within(1e-9, 30.0) == 1e-9
+    assert heartbeat_within(5.0, 1e12) == 5.0

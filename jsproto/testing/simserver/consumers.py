@@ -98,6 +98,11 @@ class Consumer(Settling):
         return self._stream.in_memory or bool(self.config.get("mem_storage"))
 
     @property
+    def ahead(self) -> int:
+        """Messages that could be delivered now: new ones, and those that are due again."""
+        return self._cursor.pending + len(self._ledger.due)
+
+    @property
     def filters(self) -> list[str]:
         """The subjects that it wants; empty: all."""
         return self._cursor.filters
@@ -304,10 +309,13 @@ class Consumer(Settling):
         self.turned(now)
 
     def restarted(self, now: int) -> None:
-        """The server comes back from its files: what was delivered is still owed."""
+        """The server comes back from its files: what was delivered is still owed, as far as it is still there."""
         self.forsaken()
         self._held = None
         self._ledger.due.clear()
+        for seq in [each for each in self._ledger.outstanding if self._stream.message(each) is None]:
+            self._ledger.forget(seq)
+        self._cursor.count()
         self._check_at = now + GRACE if self._ledger.outstanding else None
 
     # ------------------------------------------------------------------------------------------------ time

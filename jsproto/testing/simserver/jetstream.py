@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from jsproto.core.agenda import Agenda
+from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
 from jsproto.testing.simserver.acks import parse_ack_subject
 from jsproto.testing.simserver.consumers import Consumer
@@ -40,6 +41,7 @@ class JetStream:
         "_pushed",
         "_reach",
         "consumers",
+        "disk_full",
         "domain",
         "errors",
         "lottery",
@@ -64,6 +66,8 @@ class JetStream:
         self.consumers: dict[str, dict[str, Consumer]] = {}
         #: ``False`` while the server is a lame duck whose JetStream has gone already.
         self.serving = True
+        #: Nothing can be stored.
+        self.disk_full = False
         self.requests = 0
         self.errors = 0
         #: What clients asked for and the model cannot do.
@@ -149,6 +153,15 @@ class JetStream:
         consumer.configure(config, now)
         self.refresh(stream)
 
+    def replace_consumer(self, stream: Stream, consumer: Consumer, now: int) -> None:
+        """A consumer is as it was at some time before: the server was down, and this is what its disk held."""
+        self._unplan(self.consumers[stream.name][consumer.name])
+        self._pushed = None
+        self.consumers[stream.name][consumer.name] = consumer
+        stream.followers[consumer.name] = consumer
+        consumer.restarted(now)
+        self.refresh(stream)
+
     def remove_consumer(self, stream: Stream, consumer: Consumer, now: int, *, settle: bool = True) -> None:
         """Delete a consumer; its pulls end with 409 Consumer Deleted."""
         del self.consumers[stream.name][consumer.name]
@@ -176,7 +189,10 @@ class JetStream:
         stream = self.reaches(subject) if self.serving else None
         if stream is None:
             return False
-        answer = stream.publish(subject, block, payload, now)
+        if self.disk_full:
+            answer = stream.refuse(refusals.STORE_FAILED.about("no space left on device"))
+        else:
+            answer = stream.publish(subject, block, payload, now)
         if answer is not None and '"code":501' in answer:
             self.not_modelled.append(f"publish on {subject}: {answer}")
         if reply and answer is not None:
@@ -329,6 +345,15 @@ class JetStream:
                 told |= consumer.stopped()
         self.serving = False
         return told
+
+    def take_back(self, streams: dict[str, Stream], consumers: dict[str, dict[str, Consumer]]) -> None:
+        """What the disk holds of streams and consumers, once all that were there are removed."""
+        self._pushed = None
+        self.streams.update(streams)
+        self.consumers.update(consumers)
+        self._reach.clear()
+        for stream in streams.values():
+            self.refresh(stream)
 
     def restarted(self, now: int) -> None:
         """Come back from the files: what was in memory is gone, no pull survives."""

@@ -17,6 +17,7 @@ from typing import Final
 
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.simserver.api import Api
+from jsproto.testing.simserver.disk import Image
 from jsproto.testing.simserver.documents import Table, read, table
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, to_nanos, to_seconds
 from jsproto.testing.simserver.jetstream import API_PREFIX, JetStream
@@ -166,6 +167,11 @@ class SimServer:
         return to_seconds(at) if at is not None else None
 
     @property
+    def up(self) -> bool:
+        """Whether it runs."""
+        return self._up
+
+    @property
     def connections(self) -> tuple[int, ...]:
         """The clients that are connected."""
         return tuple(self._live)
@@ -174,6 +180,11 @@ class SimServer:
         """The stream that a publish on ``subject`` goes to, and the sequence that it would get; ``""`` and 0 if none."""
         stream = self._jetstream.reaches(subject) if self._has_jetstream else None
         return (stream.name, stream.last + 1) if stream is not None else ("", 0)
+
+    @property
+    def jetstream(self) -> JetStream:
+        """The truth: streams and consumers as they are. To look at; nothing is told to anybody if it is changed."""
+        return self._jetstream
 
     @property
     def not_modelled(self) -> tuple[str, ...]:
@@ -243,6 +254,22 @@ class SimServer:
         """SIGKILL: every connection ends without a word. `start` brings back what a file store keeps."""
         self._live_until(now)
         self._halt()
+
+    def image(self, now: float, *, consumers_only: bool = False) -> Image:
+        """What the disk holds at this moment, if everything written is on it; see `jsproto.testing.simserver.disk`."""
+        self._live_until(now)
+        return Image(self._jetstream, consumers_only=consumers_only)
+
+    def lose(self, image: Image, now: float) -> None:
+        """SIGKILL, or the power fails, and the disk holds what it held at an earlier moment. An image is good for one loss."""
+        at = self._live_until(now)
+        self._halt()
+        image.restore(self._jetstream, at)
+
+    def fill_disk(self, now: float, *, full: bool = True) -> None:
+        """The disk is full, or has room again: meanwhile each publish is refused with 10077."""
+        self._live_until(now)
+        self._jetstream.disk_full = full
 
     def start(self, now: float) -> None:
         """Start again after `kill`, `shutdown` or a lame duck's end; harmless while the server is up.

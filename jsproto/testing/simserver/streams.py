@@ -139,11 +139,15 @@ class Stream(Store):
         except DuplicateError as duplicate:
             return self._answer({"stream": self.name, "seq": duplicate.seq}, duplicate=True)
         except RefusedError as refused:
-            return self._answer({"error": refused.refusal.body(), "stream": self.name, "seq": 0})
+            return self.refuse(refused.refusal)
         seq = self._take(subject, admitted, now)
         if admitted.total is not None:
             return self._answer({"stream": self.name, "seq": seq, "val": admitted.total})
         return self._answer({"stream": self.name, "seq": seq})
+
+    def refuse(self, refusal: refusals.Refusal) -> PubAck:
+        """Store nothing; the answer says why."""
+        return self._answer({"error": refusal.body(), "stream": self.name, "seq": 0})
 
     def _batched(self, ident: bytes, member: Member, now: int) -> PubAck:
         """A member of an atomic batch: an empty answer, or that of the whole batch."""
@@ -177,7 +181,8 @@ class Stream(Store):
         for follower in list(self.followers.values()):
             if follower.stored(message):
                 follower.turned(now)
-        if self.retention == "interest" and not self._needed(message):
+        # A consumer without acknowledgements may have done with it already.
+        if self.retention == "interest" and seq in self._messages and not self._needed(message):
             self._remove(message, now, told=False)
         if admitted.rollup:
             self._roll(subject if admitted.rollup == b"sub" else ">", seq, now)

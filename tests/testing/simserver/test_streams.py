@@ -341,3 +341,13 @@ def test_a_tightened_limit_holds_at_once(make):
     client.server.request("STREAM.UPDATE.S", {"name": "S", "subjects": ["s.>"], "max_msgs": 2}, 0.0)
 
     assert seqs(client) == [4, 5]
+
+
+def test_a_consumer_without_acknowledgements_takes_a_message_off_an_interest_stream_as_it_is_stored(make):
+    """Found by the simulator: the model lost its way."""
+    client = make(stream={"retention": "interest"}, consumer={"ack_policy": "none"})
+    client.pull(batch=1)
+    client.pub("s.a", b"x", "in.ack")
+
+    assert '"seq":1' in client.hear()
+    assert client.server.jetstream.streams["S"].state()["messages"] == 0

@@ -1,0 +1,99 @@
+"""A client's process in a simulated network: a machine, its user, and the adapter between them and the link.
+
+The host does what an adapter does (dial, hang up, carry bytes, tick), with all that can go wrong there: its clock may jump, it
+may forget to tick for a while, the whole process may stand still, and then what came meanwhile is read before timers are
+judged. Its time is the network's plus a shift of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, final
+
+from jsproto.core.events import Event
+from jsproto.testing.link import Machine
+from jsproto.testing.network.cable import Cable
+
+
+class Client(Machine, Protocol):
+    """A machine that also hears how much the transport holds: `jsproto.core.connection.Connection`, or one's own."""
+
+    def transport_unsent(self, unsent: int, now: float) -> None:
+        """How many bytes the transport still holds."""
+
+
+class User(Protocol):
+    """Who uses a client. Everything is told in the client's own time."""
+
+    def happened(self, event: Event, now: float) -> None:
+        """An event, apart from those that the host obeys."""
+
+    def turn(self, now: float) -> None:
+        """Something may have changed: do what there is to do."""
+
+    def due(self) -> float | None:
+        """When `turn` has something to do though nothing happens, ``None`` for never."""
+        ...
+
+
+@final
+class Host:
+    """One client with its user.
+
+    Args:
+        name: what it is called.
+        machine: the client.
+        user: who uses it.
+
+    Attributes:
+        cable: its present link.
+        dialled: when the attempt that is under way comes to its end, ``None`` without one.
+        shift: how much its clock is ahead of the network's, in seconds.
+        frozen_until: the process stands still before.
+        starved_until: nobody ticks before.
+        read: bytes that came.
+        written: bytes that went out.
+    """
+
+    __slots__ = (
+        "cable",
+        "dialled",
+        "frozen_until",
+        "machine",
+        "name",
+        "read",
+        "shift",
+        "starved_until",
+        "user",
+        "written",
+    )
+
+    def __init__(self, name: str, machine: Client, user: User) -> None:
+        self.name = name
+        self.machine = machine
+        self.user = user
+        self.cable: Cable | None = None
+        self.dialled: float | None = None
+        self.shift = 0.0
+        self.frozen_until = -math.inf
+        self.starved_until = -math.inf
+        self.read = 0
+        self.written = 0
+
+    def due(self) -> float | None:
+        """When it has something to do, in the network's time."""
+        at: float | None = None
+        deadline = self.machine.next_deadline()
+        if deadline is not None:
+            at = max(deadline - self.shift, self.starved_until)
+        for each in (self.user.due(),):
+            if each is not None and (at is None or each - self.shift < at):
+                at = each - self.shift
+        if self.dialled is not None and (at is None or self.dialled < at):
+            at = self.dialled
+        cable = self.cable
+        if cable is not None:
+            arrival = cable.down.due()
+            if arrival is not None and (at is None or arrival < at):
+                at = arrival
+        return at if at is None or at >= self.frozen_until else self.frozen_until

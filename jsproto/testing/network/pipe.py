@@ -1,0 +1,142 @@
+"""One direction of a link: what is on its way, when it comes, and in which pieces.
+
+A stream promises the order of bytes and nothing else. So a pipe may be slow and uneven, may hand over what came together in
+pieces (of one byte, if it is asked to) or what came apart in one; it may be held, and then all of it comes at once; and it
+may end at any byte of what was on its way. What it cannot do is lose, repeat or reorder: that is what TCP is for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Final, NamedTuple, final
+
+from attrs import frozen
+
+from jsproto.testing.chance import Chance
+
+#: Between two pieces that were one write, in seconds.
+_GAP: Final = 0.0005
+
+
+@final
+@frozen(kw_only=True)
+class Road:
+    """What a link is like.
+
+    Attributes:
+        latency: seconds that everything takes.
+        jitter: most seconds on top, drawn for each write; the order stays.
+        longest: reads have at most so many bytes; 0: what comes at one moment is one read.
+        tick: arrivals wait for the next multiple of so many seconds, and come together; 0: none.
+        window: bytes that the network holds; what is written beyond waits with the writer.
+    """
+
+    latency: float = 0.0005
+    jitter: float = 0.0
+    longest: int = 0
+    tick: float = 0.0
+    window: int = 65_536
+
+
+class End(NamedTuple):
+    """The end of the stream: in order (``None``), or with an error."""
+
+    error: Exception | None
+
+
+@final
+class Pipe:
+    """Bytes in flight in one direction.
+
+    Attributes:
+        road: what it is like from now on.
+        size: bytes in flight.
+        held_until: nothing comes out before.
+        ended: its end is in flight, or has come.
+    """
+
+    __slots__ = ("_chance", "_flying", "_last", "ended", "held_until", "road", "size")
+
+    def __init__(self, road: Road, chance: Chance) -> None:
+        self.road = road
+        self._chance = chance
+        self._flying: deque[tuple[float, bytes | End]] = deque()
+        self._last = 0.0
+        self.size = 0
+        self.held_until = -math.inf
+        self.ended = False
+
+    def push(self, data: bytes, now: float) -> None:
+        """A write. Behind the end nothing is taken."""
+        if self.ended:
+            return
+        road = self.road
+        at = self._arrival(now)
+        self.size += len(data)
+        if not road.longest:
+            self._flying.append((at, data))
+            self._last = at
+            return
+        start = 0
+        while start < len(data):
+            end = start + 1 + self._chance.below(road.longest)
+            self._flying.append((at, data[start:end]))
+            self._last = at
+            start = end
+            at += _GAP * self._chance.below(2)
+
+    def finish(self, error: Exception | None, now: float) -> None:
+        """The writer's end is over; this comes behind everything in flight."""
+        if not self.ended:
+            self.ended = True
+            self._last = self._arrival(now)
+            self._flying.append((self._last, End(error)))
+
+    def cut(self, keep: int, error: Exception | None, now: float) -> None:
+        """Only ``keep`` of the bytes in flight still come, then the end."""
+        kept: deque[tuple[float, bytes | End]] = deque()
+        left = keep
+        for at, each in self._flying:
+            if isinstance(each, End) or not left:
+                break
+            kept.append((at, each[:left]))
+            left -= min(left, len(each))
+        self._flying = kept
+        self.size = keep - left
+        self.ended = False
+        self.finish(error, now)
+
+    def due(self) -> float | None:
+        """When something comes out."""
+        if not self._flying:
+            return None
+        at = self._flying[0][0]
+        return max(at, self.held_until)
+
+    def arrived(self, now: float) -> list[bytes | End]:
+        """What has come: reads in order, perhaps with the end behind them."""
+        if now < self.held_until:
+            return []
+        flying, reads = self._flying, list[bytes | End]()
+        while flying and flying[0][0] <= now:
+            reads.append(flying.popleft()[1])
+        if self.road.longest or len(reads) < 2:
+            self.size -= sum(len(each) for each in reads if not isinstance(each, End))
+            return reads
+        whole = b"".join(each for each in reads if not isinstance(each, End))
+        self.size -= len(whole)
+        return (
+            [each for each in (whole, *reads[-1:]) if each is whole or isinstance(each, End)]
+            if whole
+            else reads
+        )
+
+    def _arrival(self, now: float) -> float:
+        road = self.road
+        at = now + road.latency
+        if road.jitter:
+            at += road.jitter * self._chance.fraction()
+        if road.tick:
+            at = math.ceil(at / road.tick) * road.tick
+        return max(at, self._last)

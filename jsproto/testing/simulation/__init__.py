@@ -1,0 +1,9 @@
+"""Simulated worlds: clients of ours with workloads, a network that fails, and an oracle that knows the truth."""
+
+from __future__ import annotations
+
+from jsproto.testing.simulation.oracle import RuleBroken
+from jsproto.testing.simulation.scenario import Scenario, drawn
+from jsproto.testing.simulation.simulation import Report, Simulation
+
+__all__ = ["Report", "RuleBroken", "Scenario", "Simulation", "drawn"]

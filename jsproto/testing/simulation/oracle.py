@@ -1,0 +1,133 @@
+"""The oracle: what must hold in a simulated world, judged by the truth of the model.
+
+The rules, each with the name under which a failure is told:
+
+    lost        every message that a stream holds is handed out by each consumer that wants it
+    twice       no delivery is handed out twice: what comes again has been delivered again by the server
+    order       an ordered consumer hands out each message once, in order, without a gap
+    counters    what a client believes to have asked for is what the server believes to owe
+    outcome     every publish, request and fetch ends exactly once, in time, and says what is true
+    stored      no message is stored twice that was published once
+    end         nothing ends that had no reason to
+    progress    within a calm everything that is owed arrives and is settled; nobody waits without a deadline
+    frames      what a client says is bounded by what happens, and by time
+    memory      what a client holds in a calm does not grow
+    residue     after its end a client is silent, without timers and without bytes
+    rest        nobody talks without end at one moment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from jsproto.errors import JsprotoError
+from jsproto.jetstream.message import JsMessage
+from jsproto.testing.simserver import SimServer
+from jsproto.testing.simserver.pull_consumers import PullConsumer
+from jsproto.testing.simserver.streams import Stream
+from jsproto.wire.frames import PAYLOAD, REPLY
+
+
+class RuleBroken(JsprotoError, AssertionError):
+    """A rule of the oracle does not hold; ``rule`` is its name."""
+
+    def __init__(self, rule: str, detail: str) -> None:
+        super().__init__(f"{rule}: {detail}")
+        self.rule = rule
+
+
+@final
+class Books:
+    """What one consumer has handed out to its users since the last calm.
+
+    Attributes:
+        taken: how many deliveries in all.
+    """
+
+    __slots__ = ("_before", "_ids", "_lenient", "_name", "_seen", "taken")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seen: set[str] = set()
+        self._before: set[str] = set()
+        self._ids: set[bytes] = set()
+        self._lenient = False
+        self.taken = 0
+
+    def handed(self, items: Sequence[JsMessage]) -> None:
+        """A user has been given these.
+
+        Raises:
+            RuleBroken: one of them had been handed out before.
+        """
+        replies = [each.frame[REPLY] for each in items]
+        seen = self._seen
+        before = len(seen)
+        seen.update(replies)
+        self.taken += len(replies)
+        self._ids.update([each.frame[PAYLOAD] for each in items])
+        if (len(seen) - before != len(replies) or not self._before.isdisjoint(replies)) and not self._lenient:
+            raise RuleBroken("twice", f"{self._name} handed out {replies} again")
+
+    def forget(self) -> None:
+        """The server has forgotten something (its disk did, or the consumer is a new one): it may number anew."""
+        self._lenient = True
+
+    def settled(self, ids: Sequence[bytes]) -> None:
+        """A calm is over: these are the messages that must have been handed out since the last one.
+
+        Raises:
+            RuleBroken: one of them was not.
+        """
+        missing = [each for each in ids if each not in self._ids]
+        if missing:
+            raise RuleBroken("lost", f"{self._name} has not handed out {missing[:5]}, {len(missing)} in all")
+        self._before, self._seen = self._seen, set()
+        if self._lenient:
+            self._before = set()
+        self._ids = set()
+        self._lenient = False
+
+
+@final
+class Truth:
+    """What the model knows, and what was published."""
+
+    __slots__ = ("_checked", "server", "stream_name")
+
+    def __init__(self, server: SimServer, stream_name: str) -> None:
+        self.server = server
+        self.stream_name = stream_name
+        self._checked = 0
+
+    @property
+    def stream(self) -> Stream | None:
+        """The stream, if it is there."""
+        return self.server.jetstream.streams.get(self.stream_name)
+
+    def consumer(self, name: str) -> PullConsumer | None:
+        """One of its pull consumers, if it is there."""
+        found = self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
+        return found if isinstance(found, PullConsumer) else None
+
+    def forget(self) -> None:
+        """The stream has lost its end, or is a new one: sequences come again."""
+        stream = self.stream
+        self._checked = 0 if stream is None else min(self._checked, stream.last)
+
+    def fresh(self) -> list[bytes]:
+        """The payloads of all messages that are stored since the last time this was asked.
+
+        Raises:
+            RuleBroken: one is stored twice.
+        """
+        stream = self.stream
+        if stream is None:
+            return []
+        payloads = [each.payload for each in stream.after(self._checked + 1)]
+        self._checked = stream.last
+        if len(set(payloads)) != len(payloads):
+            twice = sorted({each for each in payloads if payloads.count(each) > 1})
+            raise RuleBroken("stored", f"{twice[:5]} are stored more than once")
+        return payloads

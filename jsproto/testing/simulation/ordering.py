@@ -1,0 +1,117 @@
+"""A worker that reads a stream with an ordered consumer."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, cast
+
+from jsproto.core.connection import Connection
+from jsproto.core.conversation import Conversation
+from jsproto.errors import JsprotoError
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.ordered_config import OrderedOptions
+from jsproto.jetstream.view import Messages
+from jsproto.signals import ENDED
+from jsproto.testing.chance import Chance
+from jsproto.testing.simulation.oracle import RuleBroken
+from jsproto.testing.simulation.worker import Worker, World
+
+_MOST_STATE: Final = 60_000
+
+
+class Orders(Worker):
+    """Reads everything in order, from the beginning."""
+
+    def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
+        super().__init__(name, connection, world, chance)
+        self.feed: OrderedConsumer[JsMessage] | None = None
+        self.last = 0
+        self.leaving = False
+        expires = chance.choice((1.0, 5.0, 30.0))
+        self.options = OrderedOptions(
+            pulls=ConsumeOptions(
+                max_messages=chance.choice((1, 10, 500)),
+                expires=expires,
+                idle_heartbeat=chance.choice((0.5, min(expires / 2, 5.0))),
+            ),
+            create_timeout=chance.choice((1.0, 5.0)),
+        )
+        self.at = chance.between(0.0, 3.0)
+
+    def bereft(self) -> None:
+        """Sequences begin anew: so does the reader."""
+        self.leaving = True
+        self.woken = True
+
+    def turn(self, now: float) -> None:
+        """Take what is there."""
+        self.at = math.inf
+        self.woken = False
+        if self.leaving and self.feed is not None:
+            self.connection.close(cast("Conversation[object]", self.feed), now)
+            self._left(now)
+            return
+        self.leaving = False
+        feed = self.feed
+        if feed is None:
+            self.last = 0
+            feed = self.feed = OrderedConsumer(
+                ApiSubjects(), self.world.truth.stream_name, Messages(), self.options
+            )
+            self.open(cast("Conversation[object]", feed), now)
+            self.woken = False
+        try:
+            while isinstance(items := self.connection.take_all(feed, now), list):
+                self._check(items)
+        except RuleBroken:
+            raise
+        except JsprotoError as error:
+            # The first creation may fail for good when nobody answers; later ones must not.
+            if self.last or self.world.quiet:
+                raise RuleBroken("end", f"{self.name} ended: {error!r}: {self.shown()}") from None
+            self._left(now)
+        else:
+            if items is ENDED:
+                raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {self.shown()}")
+
+    def _left(self, now: float) -> None:
+        self.feed = None
+        self.leaving = False
+        self.at = now + self.chance.between(0.1, 2.0)
+
+    def _check(self, items: list[JsMessage]) -> None:
+        for each in items:
+            seq = each.metadata.stream_sequence
+            if seq != self.last + 1:
+                stream = self.world.truth.stream
+                gone = stream is None or not any(
+                    stream.message(between) is not None for between in range(self.last + 1, seq)
+                )
+                if seq <= self.last or not gone:
+                    raise RuleBroken(
+                        "order", f"{self.name} handed out {seq} behind {self.last}: {self.shown()}"
+                    )
+            self.last = seq
+
+    def judge(self, now: float) -> None:
+        """Everything has come, and the reader waits with a deadline."""
+        stream = self.world.truth.stream
+        newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)
+        if newest > self.last:
+            raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
+        for each in self.left():
+            if self.connection.connected and not each.readable and each.deadline is None:
+                raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
+            if len(repr(each.snapshot())) > _MOST_STATE:
+                raise RuleBroken("memory", f"{self.name} holds a large state in a calm")
+
+    def shown(self) -> str:
+        """It, for whoever has to find out."""
+        return "; ".join(f"{type(each).__name__} {each.snapshot()}"[:1500] for each in self.left())
+
+    def left(self) -> tuple[Conversation[object], ...]:
+        """The feed."""
+        return () if self.feed is None else (cast("Conversation[object]", self.feed),)

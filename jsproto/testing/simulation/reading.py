@@ -1,0 +1,310 @@
+"""Workers that read from a durable consumer: in an endless feed, in batches, or one message at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, cast
+
+from jsproto.core.connection import Connection
+from jsproto.core.conversation import Conversation, Wish
+from jsproto.errors import JsprotoError, OutboundFull
+from jsproto.jetstream.ack import IN_PROGRESS, NAK, TERM, Nak
+from jsproto.jetstream.consume import Consume, ConsumeOptions, OnDeleted
+from jsproto.jetstream.errors import ConsumerDeleted
+from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions, Next
+from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
+from jsproto.jetstream.status import End
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.testing.chance import Chance
+from jsproto.testing.simserver.documents import Table, integer
+from jsproto.testing.simulation.oracle import RuleBroken
+from jsproto.testing.simulation.worker import Worker, World
+
+#: How a fetch may end when nothing is wrong.
+_WELL: Final = frozenset(
+    {End.FILLED, End.NO_MESSAGES, End.EXPIRED, End.BYTES_SPENT, End.REQUESTS_PENDING, End.TOO_LARGE}
+)
+#: How a fetch never ends: there is nothing in this world that could be the reason.
+_NEVER: Final = frozenset({End.FATAL, End.UNKNOWN, End.PIN_LOST})
+#: Most that the state of a reading conversation takes in a calm, in characters.
+_MOST_STATE: Final = 60_000
+
+
+class Reader(Worker):
+    """What readers share: the consumer, how messages are settled, and what must hold in a calm."""
+
+    def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
+        super().__init__(name, connection, world, chance)
+        self.next = f"$JS.API.CONSUMER.MSG.NEXT.{world.truth.stream_name}.{name}"
+        self.bound = chance.choice((0, 0, 0, 5, 50))
+        config: Table = {
+            "durable_name": name,
+            "ack_policy": "explicit",
+            "ack_wait": round(chance.choice((2.0, 5.0, 12.0)) * 1e9),
+        }
+        if self.bound:
+            config["max_ack_pending"] = self.bound
+        self.plain = chance.often(0.5)
+        world.provide(name, config)
+        self.bereaved = False
+        self.at = chance.between(0.0, 3.0)
+
+    def bereft(self) -> None:
+        """It may be deleted under us."""
+        self.bereaved = True
+
+    def settle(self, items: list[JsMessage], now: float) -> None:
+        """Mostly acknowledge; outside of a calm now and then do something else."""
+        settle = self.connection.settle
+        try:
+            if self.plain or self.world.calm or self.chance.often(0.8):
+                if len(items) > 1 and self.chance.often(0.3):
+                    settle(AckedAll(items), now)
+                else:
+                    for each in items:
+                        settle(each, now)
+                return
+            for each in items:
+                self._somehow(each, now)
+        except OutboundFull:
+            pass  # what is not settled comes again
+
+    def _somehow(self, item: JsMessage, now: float) -> None:
+        way = self.chance.below(10)
+        settle = self.connection.settle
+        if way < 4:
+            settle(item, now)
+        elif way < 6:
+            settle(Settlement(item, NAK), now)
+        elif way == 6:
+            settle(Settlement(item, Nak(self.chance.between(0.01, 4.0))), now)
+        elif way == 7:
+            settle(Settlement(item, IN_PROGRESS), now)
+            settle(item, now)
+        elif way == 8:
+            settle(Settlement(item, TERM), now)
+        # else: forgotten, and delivered again after ack_wait
+
+    def judge(self, now: float) -> None:
+        """Everything is delivered and settled, and what is asked for is what the server owes."""
+        truth = self.world.truth
+        consumer = truth.consumer(self.name)
+        if consumer is None:
+            raise RuleBroken("progress", f"expected consumer {self.name} in a calm, it is not there")
+        # The info also makes the server look over its waiting pulls. Second 0 is any time: it never runs backwards.
+        answer = truth.server.request(f"CONSUMER.INFO.{truth.stream_name}.{self.name}", None, 0.0)
+        left = (integer(answer, "num_pending"), integer(answer, "num_ack_pending"))
+        if left != (0, 0):
+            raise RuleBroken(
+                "progress",
+                f"{self.name} has {left[0]} to deliver and {left[1]} to settle after a calm: {self.shown()}",
+            )
+        asked = self.asked()
+        if asked is not None and asked != consumer.waiting.asked:
+            raise RuleBroken(
+                "counters",
+                f"{self.name} believes to have asked for {asked}, the server owes {consumer.waiting.asked}: {self.shown()}",
+            )
+        for each in self.left():
+            size = len(repr(each.snapshot()))
+            if size > _MOST_STATE:
+                raise RuleBroken("memory", f"{self.name} holds a state of {size} characters in a calm")
+            if self.connection.connected and not each.ended and not each.readable and each.deadline is None:
+                raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
+
+    def asked(self) -> int | None:
+        """Messages that it believes to be owed; ``None`` if it counts otherwise."""
+        raise NotImplementedError
+
+    def shown(self) -> str:
+        """It, for whoever has to find out."""
+        return "; ".join(f"{type(each).__name__} {each.snapshot()}"[:1500] for each in self.left())
+
+
+class Consumes(Reader):
+    """Reads in an endless feed; leaves it now and then, and comes back."""
+
+    def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
+        super().__init__(name, connection, world, chance)
+        self.feed: Consume[JsMessage] | None = None
+        self.leaving = False
+        expires = chance.choice((1.0, 5.0, 30.0))
+        heartbeat = chance.choice((0.5, min(expires / 2, 5.0)))
+        how = chance.below(4)
+        bound = chance.choice((1, 2, 10, 100, 500))
+        deleted = chance.choice((OnDeleted.END, OnDeleted.RETRY))
+        if how < 3:
+            self.options = ConsumeOptions(
+                max_messages=bound, expires=expires, idle_heartbeat=heartbeat, on_deleted=deleted
+            )
+        else:
+            self.options = ConsumeOptions(
+                max_bytes=2_000 * bound, expires=expires, idle_heartbeat=heartbeat, on_deleted=deleted
+            )
+        #: Seconds that each message takes, outside of a calm.
+        self.pause = chance.choice((0.0, 0.0, 0.0, 0.01, 1.0))
+        self.fickle = chance.often(0.3)
+
+    def turn(self, now: float) -> None:
+        """Take and settle what is there; one by one, if each takes its time."""
+        self.at = math.inf
+        self.woken = False
+        feed = self.feed
+        if feed is None:
+            feed = self.feed = Consume(self.next, self.options)
+            self.leaving = False
+            self.open(cast("Conversation[object]", feed), now)
+            self.woken = False
+        slow = self.pause and not self.world.calm
+        try:
+            while True:
+                items = self._one(feed, now) if slow else self.connection.take_all(feed, now)
+                if items is NEED_DATA:
+                    break
+                if items is ENDED:
+                    self._ended(None, now)
+                    return
+                self.world.books(self.name).handed(cast("list[JsMessage]", items))
+                self.settle(cast("list[JsMessage]", items), now)
+                if slow:
+                    self.at = now + self.pause
+                    return
+        except RuleBroken:
+            raise
+        except JsprotoError as error:
+            self._ended(error, now)
+            return
+        if self.fickle and not self.leaving and not self.world.calm and self.chance.often(0.02):
+            self._leave(feed, now)
+
+    def _one(self, feed: Consume[JsMessage], now: float) -> object:
+        item = self.connection.take(feed, now)
+        return [item] if isinstance(item, JsMessage) else item
+
+    def _leave(self, feed: Consume[JsMessage], now: float) -> None:
+        self.leaving = True
+        how = self.chance.below(3)
+        if how == 0:
+            self.connection.close(cast("Conversation[object]", feed), now)
+        else:
+            self.connection.tell(
+                cast("Conversation[object]", feed), Wish.DRAIN if how == 1 else Wish.STOP, now
+            )
+        self.woken = True
+
+    def _ended(self, error: JsprotoError | None, now: float) -> None:
+        well = self.leaving if error is None else isinstance(error, ConsumerDeleted) and self.bereaved
+        if not well:
+            raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {error!r}: {self.shown()}")
+        self.feed = None
+        self.bereaved = False
+        self.at = now + self.chance.between(0.0, 2.0)
+
+    def asked(self) -> int | None:
+        """What the open pulls owe."""
+        if self.feed is None:
+            return 0
+        return None if self.options.max_bytes is not None else self.feed.asked
+
+    def left(self) -> tuple[Conversation[object], ...]:
+        """The feed."""
+        return () if self.feed is None else (cast("Conversation[object]", self.feed),)
+
+
+class Fetches(Reader):
+    """Reads in batches, one after the other; ``single`` reads one message at a time."""
+
+    def __init__(
+        self, name: str, connection: Connection, world: World, chance: Chance, *, single: bool = False
+    ) -> None:
+        super().__init__(name, connection, world, chance)
+        self.single = single
+        self.fetch: Fetch[JsMessage] | None = None
+        self.opened = 0.0
+        self.opened_quiet = False
+        self.owed = 0
+        self.got = 0
+
+    def turn(self, now: float) -> None:
+        """Take what is there; at the end begin anew."""
+        self.woken = False
+        fetch = self.fetch
+        if fetch is None:
+            if now < self.at:
+                return
+            fetch = self._open(now)
+        try:
+            while (items := self.connection.take_all(fetch, now)) is not NEED_DATA:
+                if items is ENDED:
+                    self._ended(fetch, None, now)
+                    return
+                self.got += len(items)
+                self.world.books(self.name).handed(items)
+                self.settle(items, now)
+        except RuleBroken:
+            raise
+        except JsprotoError as error:
+            self._ended(fetch, error, now)
+            return
+        late = now - self.opened - fetch.options.wait
+        if late > 1.0 and not self.world.starving(self):
+            raise RuleBroken("outcome", f"{self.name} is {late:.3f} s beyond its time: {self.shown()}")
+        self.at = max(now + 1.0, self.opened + fetch.options.wait + 1.1)
+
+    def _open(self, now: float) -> Fetch[JsMessage]:
+        options = self._options()
+        fetch: Fetch[JsMessage] = Next(self.next, options) if self.single else Fetch(self.next, options)
+        self.fetch = fetch
+        self.opened = now
+        self.opened_quiet = self.world.quiet and self.connection.connected
+        consumer = self.world.truth.consumer(self.name)
+        self.owed = 0 if consumer is None or self.bound else consumer.ahead
+        self.got = 0
+        self.open(cast("Conversation[object]", fetch), now)
+        self.woken = False
+        return fetch
+
+    def _options(self) -> FetchOptions:
+        chance = self.chance
+        mode = chance.choice((FetchMode.WAIT, FetchMode.WAIT, FetchMode.NO_WAIT, FetchMode.DRAIN_THEN_WAIT))
+        expires = chance.choice((0.3, 2.0, 5.0, 20.0))
+        most = 1 if self.single else chance.choice((1, 3, 20, 200))
+        size = chance.choice((None, None, None, 5_000)) if not self.single else None
+        heartbeat = expires / 2 if chance.often(0.3) and mode is not FetchMode.NO_WAIT else None
+        return FetchOptions(
+            max_messages=most, max_bytes=size, mode=mode, expires=expires, idle_heartbeat=heartbeat
+        )
+
+    def _ended(self, fetch: Fetch[JsMessage], error: JsprotoError | None, now: float) -> None:
+        reason = fetch.reason
+        most = fetch.options.max_messages
+        if self.got != fetch.got or (most is not None and self.got > most):
+            raise RuleBroken(
+                "counters",
+                f"{self.name} handed out {self.got} of {fetch.got}, asked for {most}: {self.shown()}",
+            )
+        quiet = self.opened_quiet and self.world.quiet
+        if reason is None or reason in _NEVER or (quiet and reason not in _WELL):
+            raise RuleBroken("outcome", f"{self.name} ended with {reason} and {error!r}: {self.shown()}")
+        if quiet and self.owed and not self.got:
+            raise RuleBroken(
+                "outcome",
+                f"{self.name} ended with {reason} and nothing, though {self.owed} were there: {self.shown()}",
+            )
+        self.fetch = None
+        self.bereaved = False
+        rest = self.chance.between(0.05, 3.0)
+        if self.world.calm:
+            rest = 0.001 if self.got else 1.0
+        self.at = now + rest
+
+    def asked(self) -> int | None:
+        """What the fetch still wants, if it has asked."""
+        fetch = self.fetch
+        if fetch is None or fetch.pull is None:
+            return 0
+        return None if fetch.options.max_bytes is not None or fetch.ended else fetch.pull.owed
+
+    def left(self) -> tuple[Conversation[object], ...]:
+        """The fetch."""
+        return () if self.fetch is None else (cast("Conversation[object]", self.fetch),)

@@ -1,0 +1,173 @@
+"""What a seed stands for: who does what in a simulated world, and what goes wrong there and when.
+
+A scenario is data, drawn from its seed before anything runs, and small enough to be written into the head of a trace. Whoever draws
+later (links, users) has a sequence of their own, so a scenario with some of its parts taken out is the same world for the rest:
+that is what makes a failure small enough to be read.
+
+Time goes in turns: storms, in which faults happen, and calms behind them. At the end of each calm everything must be as if
+nothing had happened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final, cast, final
+
+from attrs import asdict, evolve, frozen
+
+from jsproto.errors import LocalProtocolError, shorten
+from jsproto.testing.chance import Chance
+from jsproto.testing.simserver import PROFILES
+from jsproto.testing.simulation.faults import FAULTS, Fault, drawn_fault
+
+#: Kinds of workloads, as often as they are drawn.
+KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "request")
+#: Seconds of a storm, from and to.
+STORM: Final = (60.0, 400.0)
+#: Seconds of a calm; publishing from the side ends so many seconds before its end.
+CALM: Final = 130.0
+QUIET: Final = 70.0
+#: Seconds between a calm and the next storm: judging takes its time.
+PAUSE: Final = 15.0
+#: Seconds between two faults, on average, from and to.
+PACE: Final = (3.0, 40.0)
+#: Messages a second from the side, from and to; drawn evenly over the magnitudes.
+RATE: Final = (0.02, 10.0)
+
+
+@final
+@frozen(kw_only=True)
+class Work:
+    """One workload: its kind, its name, and the number of the client whose connection it uses."""
+
+    kind: str
+    name: str
+    host: int
+
+
+@final
+@frozen(kw_only=True)
+class Scenario:
+    """A simulated world.
+
+    Attributes:
+        seed: where it comes from, and where users and links draw from.
+        version: which server.
+        seconds: how long it lasts, in virtual time.
+        rate: messages a second that are published from the side.
+        burst: how many of them come together.
+        size: bytes of their payloads, about.
+        retention: of the stream.
+        works: the workloads.
+        storms: beginning and end of each storm; what is between is calm.
+        faults: what goes wrong, in order.
+    """
+
+    seed: int
+    version: str
+    seconds: float
+    rate: float
+    burst: int
+    size: int
+    retention: str
+    works: tuple[Work, ...]
+    storms: tuple[tuple[float, float], ...]
+    faults: tuple[Fault, ...]
+
+    def text(self) -> str:
+        """The scenario on one line, as `read` takes it."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def read(cls, text: str) -> Scenario:
+        """A scenario from its text.
+
+        Raises:
+            LocalProtocolError: it is none.
+        """
+        try:
+            members = cast("dict[str, list[dict[str, object]]]", json.loads(text))
+            works = tuple(Work(**cast("Mapping[str, str]", each)) for each in members.pop("works"))  # type: ignore[arg-type]  # of the same shape as it was written
+            faults = tuple(Fault(**cast("Mapping[str, float]", each)) for each in members.pop("faults"))  # type: ignore[arg-type]  # the same
+            storms = tuple(tuple(each) for each in members.pop("storms"))
+            return cls(**members, works=works, storms=storms, faults=faults)  # type: ignore[arg-type]  # the same
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise LocalProtocolError(
+                f"expected the text of a scenario, seen {shorten(text)}: {error}"
+            ) from None
+
+    def without(
+        self, *, faults: frozenset[int] = frozenset(), works: frozenset[int] = frozenset()
+    ) -> Scenario:
+        """The same world without some of its faults and workloads, by their places."""
+        return evolve(
+            self,
+            faults=tuple(each for at, each in enumerate(self.faults) if at not in faults),
+            works=tuple(each for at, each in enumerate(self.works) if at not in works),
+        )
+
+
+def drawn(seed: int, hours: float, kinds: tuple[str, ...] = ()) -> Scenario:
+    """The scenario of a seed.
+
+    Args:
+        seed: any number.
+        hours: how long, in virtual time; at least one storm with its calm is drawn.
+        kinds: the workloads, each on one client of its own; drawn if none are named.
+    """
+    chance = Chance(seed).fork("scenario")
+    version = chance.choice(sorted(PROFILES))
+    works = _works(chance, kinds)
+    storms = _storms(chance, hours * 3600.0)
+    low, high = RATE
+    hosts = 1 + max(each.host for each in works)
+    return Scenario(
+        seed=seed,
+        version=version,
+        seconds=storms[-1][1] + CALM,
+        rate=round(low * (high / low) ** chance.fraction(), 4),
+        burst=chance.choice((1, 1, 3, 10, 40)),
+        size=chance.choice((8, 20, 60, 400)),
+        retention=chance.choice(("limits", "limits", "interest")),
+        works=works,
+        storms=storms,
+        faults=_faults(chance, storms, hosts),
+    )
+
+
+def _works(chance: Chance, kinds: tuple[str, ...]) -> tuple[Work, ...]:
+    if kinds:
+        return tuple(Work(kind=kind, name=f"W{at}", host=at) for at, kind in enumerate(kinds))
+    hosts = 1 + chance.below(3)
+    chosen = [chance.choice(KINDS) for _ in range(1 + chance.below(4))]
+    return tuple(
+        Work(kind=kind, name=f"W{at}", host=at if at < hosts else chance.below(hosts))
+        for at, kind in enumerate(chosen)
+    )
+
+
+def _storms(chance: Chance, seconds: float) -> tuple[tuple[float, float], ...]:
+    storms: list[tuple[float, float]] = []
+    at = 10.0
+    while not storms or at < seconds:
+        end = at + chance.between(*STORM)
+        storms.append((round(at, 3), round(end, 3)))
+        at = end + CALM + PAUSE
+    return tuple(storms)
+
+
+def _faults(chance: Chance, storms: tuple[tuple[float, float], ...], hosts: int) -> tuple[Fault, ...]:
+    weights = [kind.weight for kind in FAULTS]
+    faults: list[Fault] = []
+    for begin, end in storms:
+        pace = chance.between(*PACE)
+        at = begin
+        while (at := at + chance.between(0.0, 2.0 * pace)) < end:
+            place = chance.below(sum(weights))
+            for kind in FAULTS:
+                place -= kind.weight
+                if place < 0:
+                    faults.append(drawn_fault(kind, at, chance.below(hosts), chance))
+                    break
+    return tuple(faults)

@@ -1,0 +1,208 @@
+"""Faults, done to a network: each row of the table in `jsproto.testing.simulation.faults` is one case here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, Protocol, final
+
+from jsproto.testing.network import Network, Road
+from jsproto.testing.simserver.disk import Image
+from jsproto.testing.simserver.gotime import rfc3339, to_nanos
+from jsproto.testing.simulation.faults import Fault
+from jsproto.testing.simulation.worker import Household
+
+#: A clogged road holds so many bytes.
+_CLOGGED: Final = 64
+
+
+class Place(Protocol):
+    """The world that trouble comes to."""
+
+    network: Network
+    households: list[Household]
+    consumers: dict[str, dict[str, object]]
+    stream_name: str
+
+    def furnish(self) -> None:
+        """Make the stream and the consumers that are missing."""
+
+    def bereave(self) -> None:
+        """The stream, or a consumer, is not what it was."""
+
+    def forgotten(self, *, whole: bool) -> None:
+        """The disk has lost something: of the consumers, or of everything."""
+
+
+@final
+class Trouble:
+    """Does faults to a place, and heals it.
+
+    Attributes:
+        counts: how often each kind was done.
+        recent: the kinds that were done since the last calm.
+    """
+
+    __slots__ = ("_calm_road", "_place", "counts", "recent")
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._calm_road = place.network.road
+        self.counts: Counter[str] = Counter()
+        self.recent: set[str] = set()
+
+    def plan(self, fault: Fault) -> None:
+        """Do it when its time comes. What the disk holds is looked at earlier, where it is that which comes back."""
+        network = self._place.network
+        if fault.kind in {"kill", "power"} and fault.size >= 0.001:
+            only = fault.kind == "kill"
+            images: list[Image] = []
+            network.at(
+                max(fault.at - fault.size, 0.0),
+                lambda: images.append(network.server.image(network.now, consumers_only=only)),
+            )
+            network.at(fault.at, lambda: self._lose(fault, images))
+        else:
+            network.at(fault.at, lambda: self.do(fault))
+
+    def do(self, fault: Fault) -> None:
+        """One fault, now."""
+        place = self._place
+        network, server = place.network, place.network.server
+        if fault.host >= len(network.hosts):
+            return
+        host, household = network.hosts[fault.host], place.households[fault.host]
+        now, span, size = network.now, fault.span, fault.size
+        self._note(fault)
+        match fault.kind:
+            case "reset":
+                network.cut(host, error=ConnectionResetError("connection reset by peer"))
+            case "eof":
+                network.cut(host)
+            case "partition":
+                network.hold(host, span)
+            case "deaf":
+                network.hold(host, span, up=False)
+            case "mute":
+                network.hold(host, span, down=False)
+            case "strand":
+                network.strand(host)
+            case "refuse":
+                network.refuse(span)
+                network.cut(host)
+            case "slow":
+                self._travel(Road(latency=size, jitter=size), span)
+            case "pieces":
+                self._travel(Road(longest=max(1, round(size))), span)
+            case "gather":
+                self._travel(Road(tick=size), span)
+            case "clog":
+                self._travel(Road(window=_CLOGGED, latency=0.05), span)
+            case "jump":
+                network.jump(host, size)
+            case "back":
+                network.jump(host, -size)
+            case "starve":
+                household.starving = True
+                network.starve(host, span)
+                network.at(now + span, lambda: self._fed(fault.host))
+            case "freeze":
+                network.freeze(host, span)
+            case "lazy":
+                household.lazy_until = max(household.lazy_until, now + host.shift + span)
+            case "kill":
+                network.kill()
+                self._start_after(span)
+            case "stop":
+                server.shutdown(now)
+                self._start_after(span)
+            case "lame_duck":
+                server.lame_duck(now, grace=size)
+                self._start_after(size + span)
+            case "slow_consumer":
+                network.cut_slow(host)
+            case "disk_full":
+                server.fill_disk(now)
+                network.at(now + span, lambda: server.fill_disk(network.now, full=False))
+            case _:
+                self._administer(fault)
+
+    def _administer(self, fault: Fault) -> None:
+        """What somebody does by the API, if the server answers."""
+        place = self._place
+        network, server, stream = place.network, place.network.server, place.stream_name
+        names = sorted(server.jetstream.consumers.get(stream, {}))
+        ours = [name for name in names if name in place.consumers]
+        if not server.up or not server.jetstream.serving or not ours:
+            return
+        now = network.now
+        name = ours[fault.host % len(ours)]
+        match fault.kind:
+            case "step_down":
+                for each in names:
+                    server.step_down(stream, each, now)
+            case "delete_consumer":
+                server.request(f"CONSUMER.DELETE.{stream}.{name}", None, now)
+                place.bereave()
+                network.at(now + fault.span, place.furnish)
+            case "delete_stream":
+                server.request(f"STREAM.DELETE.{stream}", None, now)
+                place.bereave()
+                network.at(now + fault.span, place.furnish)
+            case "purge":
+                server.request(f"STREAM.PURGE.{stream}", None, now)
+            case _:
+                if server.profile.pause:
+                    until = rfc3339(to_nanos(now + fault.span))
+                    server.request(f"CONSUMER.PAUSE.{stream}.{name}", {"pause_until": until}, now)
+
+    def heal(self) -> None:
+        """The storm is over: everything works again."""
+        place = self._place
+        network, server = place.network, place.network.server
+        server.start(network.now)
+        server.fill_disk(network.now, full=False)
+        network.travel(self._calm_road)
+        network.heal()
+        for at, household in enumerate(place.households):
+            household.lazy_until = float("-inf")
+            self._fed(at)
+        place.furnish()
+        if server.profile.pause:
+            for name in place.consumers:
+                server.request(
+                    f"CONSUMER.PAUSE.{place.stream_name}.{name}", {"pause_until": rfc3339(0)}, network.now
+                )
+
+    def _note(self, fault: Fault) -> None:
+        self.counts[fault.kind] += 1
+        self.recent.add(fault.kind)
+
+    def _fed(self, host: int) -> None:
+        network = self._place.network
+        self._place.households[host].starving = network.hosts[host].starved_until > network.now
+
+    def _travel(self, road: Road, span: float) -> None:
+        network = self._place.network
+        network.travel(road)
+
+        def back() -> None:
+            if network.road is road:
+                network.travel(self._calm_road)
+
+        network.at(network.now + span, back)
+
+    def _start_after(self, span: float) -> None:
+        network = self._place.network
+        network.at(network.now + span, self._start)
+
+    def _start(self) -> None:
+        network = self._place.network
+        network.server.start(network.now)
+        self._place.furnish()
+
+    def _lose(self, fault: Fault, images: list[Image]) -> None:
+        place = self._place
+        self._note(fault)
+        place.network.lose(images.pop())
+        place.forgotten(whole=fault.kind == "power")
+        self._start_after(fault.span)

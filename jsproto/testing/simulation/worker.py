@@ -1,0 +1,154 @@
+"""The users of a simulated client: workers that share one connection, and the household that they form.
+
+A worker does what application code would: it opens conversations, takes what is there, waits to be woken, gives up. It takes
+nothing unless somebody told it to look again (`Ready`), so a wake-up that never comes is a message that never arrives. Its time
+is that of its client.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, final
+
+from jsproto.core.connection import Connection
+from jsproto.core.conversation import Conversation
+from jsproto.core.events import Event, Ready
+from jsproto.testing.chance import Chance
+from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simulation.oracle import Books, Truth
+
+
+class World(Protocol):
+    """What workers see of the world around them."""
+
+    truth: Truth
+
+    @property
+    def calm(self) -> bool:
+        """Nothing goes wrong now, and everybody shall do what there is to do."""
+        ...
+
+    @property
+    def quiet(self) -> bool:
+        """It has been calm for so long that nothing of a storm is left."""
+        ...
+
+    @property
+    def hushed(self) -> bool:
+        """The calm is nearly over, and nobody shall begin anything new."""
+        ...
+
+    def troubled(self, *kinds: str) -> bool:
+        """Whether one of these faults has happened since the last calm."""
+        ...
+
+    def starving(self, worker: Worker) -> bool:
+        """Whether nobody ticks at present where it lives: then nothing can be in time."""
+        ...
+
+    def books(self, consumer: str) -> Books:
+        """What a consumer has handed out."""
+        ...
+
+    def provide(self, consumer: str, config: Table) -> None:
+        """The stream shall have this consumer, whenever it is made anew."""
+
+
+class Worker:
+    """One workload on one connection.
+
+    Args:
+        name: what it is called; consumers and subjects are named after it.
+        connection: shared with others.
+        world: what is around it.
+        chance: where it draws from.
+
+    Attributes:
+        at: when it has something to do by itself, in its client's time.
+        woken: somebody told it to look again.
+        operations: conversations that it opened, and messages that it sent.
+    """
+
+    def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
+        self.name = name
+        self.connection = connection
+        self.world = world
+        self.chance = chance
+        self.at = math.inf
+        self.woken = False
+        self.operations = 0
+
+    def turn(self, now: float) -> None:
+        """Do what there is to do."""
+        raise NotImplementedError
+
+    def bereft(self) -> None:
+        """The stream or the consumer is not what it was: something was deleted, or lost by the disk."""
+
+    def judge(self, now: float) -> None:
+        """It has been quiet: everything must be done.
+
+        Raises:
+            RuleBroken: it is not.
+        """
+        raise NotImplementedError
+
+    def left(self) -> tuple[Conversation[object], ...]:
+        """The conversations that are still open."""
+        raise NotImplementedError
+
+    def open(self, conversation: Conversation[object], now: float) -> None:
+        """Open a conversation whose wake-ups are for this worker."""
+        conversation.context = self
+        self.woken = True
+        self.operations += 1
+        self.connection.open(conversation, now)
+
+
+@final
+class Household:
+    """The workers of one connection: a user, as a host wants one.
+
+    Attributes:
+        connection: what they share.
+        workers: who lives here.
+        lazy_until: nobody takes anything before, in the client's time.
+        starving: whether nobody ticks at present: then nothing can be in time.
+    """
+
+    __slots__ = ("connection", "lazy_until", "starving", "workers")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.workers: list[Worker] = []
+        self.lazy_until = -math.inf
+        self.starving = False
+
+    def happened(self, event: Event, now: float) -> None:
+        """Wake who waits."""
+        if isinstance(event, Ready):
+            if event.conversation is None:
+                for each in self.workers:
+                    each.woken = True
+            elif isinstance(event.conversation.context, Worker):
+                event.conversation.context.woken = True
+
+    def turn(self, now: float) -> None:
+        """Everybody who was woken, or whose time has come."""
+        if now < self.lazy_until:
+            return
+        for each in self.workers:
+            if each.woken or each.at <= now:
+                each.turn(now)
+
+    def due(self) -> float | None:
+        """When the first of them has something to do."""
+        at = math.inf
+        for each in self.workers:
+            if each.woken:
+                at = -math.inf
+            elif each.at < at:
+                at = each.at
+        if at == math.inf:
+            return None
+        return max(self.lazy_until, at)

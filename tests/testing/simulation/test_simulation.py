@@ -1,0 +1,153 @@
+"""Simulated worlds in short: they hold, they are the same each time, and whatever breaks a rule is found.
+
+The sabotage is done to the machines from outside; `tests/long/mutants.py` does it to their text.
+"""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from jsproto.core.connection import Connection
+from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.credit import Credit
+from jsproto.jetstream.fetch import Fetch
+from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.status import End
+from jsproto.jetstream.window import PublishWindow
+from jsproto.testing.network import Restless
+from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
+
+
+def lived(seed: int, *kinds: str, hours: float = 0.05) -> Report:
+    scenario = drawn(seed, hours, kinds)
+    return Simulation(scenario=evolve(scenario, rate=3.0, burst=3)).run()
+
+
+def failure(*kinds: str) -> Exception | None:
+    """What goes wrong in the first world where something does."""
+    return next((found for seed in range(8) if (found := lived(seed, *kinds).failure) is not None), None)
+
+
+def broken(*kinds: str) -> str:
+    """The rule that is broken there."""
+    found = failure(*kinds)
+    assert isinstance(found, (RuleBroken, Restless))
+    return found.rule if isinstance(found, RuleBroken) else "rest"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_rules_hold_in_a_world_of_any_seed(seed):
+    report = Simulation(seed, hours=0.05).run()
+
+    assert report.failure is None
+    assert report.seconds >= 180.0
+    assert report.faults > 0
+
+
+@pytest.mark.parametrize("kind", ["consume", "fetch", "next", "window", "ordered", "request"])
+def test_the_rules_hold_for_each_workload_alone(kind):
+    assert lived(7, kind).failure is None
+
+
+def test_one_seed_is_one_run_byte_for_byte():
+    one, other, third = Simulation(5).run(), Simulation(5).run(), Simulation(6).run()
+
+    assert one == other
+    assert one.digest != third.digest
+
+
+def test_what_is_on_the_lines_is_told():
+    records: list[object] = []
+    Simulation(3, hours=0.01, tap=records.append).run()
+
+    assert len(records) > 100
+
+
+# ------------------------------------------------------------------------------------------------ sabotage
+
+
+def test_a_message_that_is_swallowed_is_missed(monkeypatch):
+    kept = OrderedConsumer.take_all
+    count = iter(range(10**9))
+
+    def swallows(self, now):
+        items = kept(self, now)
+        return items[1:] if isinstance(items, list) and next(count) % 20 == 19 else items
+
+    monkeypatch.setattr(OrderedConsumer, "take_all", swallows)
+
+    assert broken("ordered") in {"order", "lost"}
+
+
+def test_a_message_that_is_handed_out_twice_is_seen(monkeypatch):
+    kept = Consume.take_all
+
+    def repeats(self, now):
+        items = kept(self, now)
+        return items + items[:1] if isinstance(items, list) else items
+
+    monkeypatch.setattr(Consume, "take_all", repeats)
+
+    assert broken("consume") == "twice"
+
+
+def test_a_counter_that_is_not_reduced_is_seen(monkeypatch):
+    monkeypatch.setattr(Credit, "received", lambda self, amount: None)
+
+    assert broken("consume") in {"counters", "progress"}
+
+
+def test_an_ack_that_is_never_written_is_seen(monkeypatch):
+    def nothing(self, write):
+        return True
+
+    monkeypatch.setattr(JsMessage, "settle_by", nothing)
+
+    assert broken("consume") == "progress"
+
+
+def test_a_result_that_is_told_twice_is_seen(monkeypatch):
+    kept = PublishWindow.take_all
+
+    def repeats(self, now):
+        results = kept(self, now)
+        return results + results[:1] if isinstance(results, list) else results
+
+    monkeypatch.setattr(PublishWindow, "take_all", repeats)
+
+    assert broken("window") == "outcome"
+
+
+def test_a_fetch_that_does_not_end_in_time_is_seen(monkeypatch):
+    monkeypatch.setattr(Fetch, "ticked", lambda self, now: None)
+
+    assert broken("fetch") in {"outcome", "rest"}
+
+
+def test_a_fetch_that_ends_for_no_reason_is_seen(monkeypatch):
+    kept = Fetch._finish
+
+    def wrong(self, reason, *args, **options):
+        kept(self, End.FATAL if reason is End.EXPIRED else reason, *args, **options)
+
+    monkeypatch.setattr(Fetch, "_finish", wrong)
+
+    assert broken("fetch") == "outcome"
+
+
+def test_a_client_that_leaves_a_timer_behind_is_seen(monkeypatch):
+    kept = Connection.next_deadline
+    monkeypatch.setattr(Connection, "next_deadline", lambda self: 1e12 if self.closed else kept(self))
+
+    assert broken("request") == "residue"
+
+
+def test_an_input_that_raises_is_a_failure_like_any_other(monkeypatch):
+    def raises(self, now):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Consume, "link_up", raises)
+
+    assert isinstance(failure("consume"), ZeroDivisionError)
