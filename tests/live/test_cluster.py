@@ -127,3 +127,18 @@ def test_the_server_of_the_leader_is_a_lame_duck(cluster, replicated, joined, bo
         PullNotice.NO_RESPONDERS,
     }
     kept.check()
+
+
+@pytest.mark.parametrize("retention", ["limits", "interest"])
+def test_a_range_ends_where_the_leader_says(joined, stored, retention):
+    """SPARK 5.4: a replica that lags proves nothing; and 4.4: the server chooses how many replicas its consumers need."""
+    nc = joined()
+    orders = stored(nc, stream={"num_replicas": 3, "retention": retention}, num_replicas=3)
+    read = []
+    for _ in range(5):
+        orders.publish(20)
+        plan = orders.stream.plan_range(lo=orders.stored - 19)
+        with orders.stream.read_range(plan.lo, plan.hi, created=plan.facts.created) as runs:
+            read += [sequence for rows in runs for sequence in rows.sequences]
+
+    assert read == list(range(1, orders.stored + 1))
