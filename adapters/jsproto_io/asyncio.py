@@ -56,8 +56,11 @@ def connect(
         options: see `jsproto.core.options.Options`.
 
     Raises:
-        InvalidConfig: an option or a URL that cannot work. What connecting raises comes when the client is entered:
-            `ConnectFailed`, `AuthorizationFailed`, `TlsUnavailable`, `TlsFailed`.
+        InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:
+            `ConnectFailed` (nobody there, no answer in time, or all servers failed), `TlsUnavailable`, `TlsFailed`, `WebSocketFailed`,
+            `AuthorizationFailed` (also: asking for credentials raised), `CredentialsUnavailable` and `InvalidCredentials` (what was
+            asked for them), `RemoteProtocolError` (no NATS server), `ServerError` (what else the server says), `ConversationClosed`
+            (it was entered before).
     """
     return Client(servers, credentials, options)
 

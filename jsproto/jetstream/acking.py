@@ -21,6 +21,7 @@ from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.ack import CUMULATIVE, MUTE, OPEN, AckState
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy
+from jsproto.jetstream.api.forms import UnknownWord
 
 #: A beat looks at a message for the first time when it is one to two beats old: at two thirds of ack_wait at the latest.
 _BEATS: Final = 3
@@ -38,7 +39,15 @@ def _state_of(acking: Acking) -> AckState:
         raise InvalidConfig(
             "expected in_progress with nak_held: else nobody knows what is in the user's hands"
         )
-    return OPEN if acking.policy is None else _STATES.get(AckPolicy(acking.policy), OPEN)
+    policy = acking.policy
+    if policy is None or isinstance(policy, UnknownWord):  # of a newer server
+        return OPEN
+    try:
+        return _STATES.get(AckPolicy(policy), OPEN)
+    except ValueError:
+        raise InvalidConfig(
+            f"expected one of {', '.join(AckPolicy)} as policy, seen {shorten(policy)}"
+        ) from None
 
 
 def _every_of(acking: Acking) -> float:

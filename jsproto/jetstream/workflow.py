@@ -26,7 +26,8 @@ from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidConfig, ServerError, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
-from jsproto.jetstream.api.errors import ConsumerExists, ConsumerNotFound
+from jsproto.jetstream.api.errors import Asked, ConsumerExists, ConsumerNotFound
+from jsproto.jetstream.api.listed import said_name
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, consumer_info, create_consumer, stream_names
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.subscribe_checks import (
@@ -282,7 +283,7 @@ def bind_pull(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TI
 def _stream(api: ApiSubjects, asked: Subscribe, timeout: float) -> Steps[str]:
     names = yield from stream_names(api, subject=asked.subject, timeout=timeout)
     if len(names) == 1:
-        return names[0]
+        return said_name(names[0], Asked(what="subscribe", subject=asked.subject))
     refused = refusal(Phase.STREAM, [Fact.NOT_ONE_STREAM], asked.values(streams=names))
     raise NoMatchingStream(cast("Refusal", refused).message, names)
 

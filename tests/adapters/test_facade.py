@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import pytest
 from jsproto.core.gather import Gather
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure
+from jsproto.errors import LinkError
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerInfo
@@ -276,7 +278,7 @@ def test_handles_lead_up_and_down_and_show_what_they_know(module):
 # ---------------------------------------------------------------------------------------------- options
 
 
-def test_options_by_name_are_those_of_the_core_and_four_of_the_adapters():
+def test_options_by_name_are_those_of_the_core_and_five_of_the_adapters():
     ours = {each.name: str(each.type) for each in attrs.fields(Options)}
     del ours["servers"], ours["ask_for_credentials"]
 
@@ -286,7 +288,24 @@ def test_options_by_name_are_those_of_the_core_and_four_of_the_adapters():
     assert named.pop("websocket") == "WebSocket"
     assert named.pop("jetstream") == "JetStream"
     assert named.pop("watch") == "Watcher | Iterable[Watcher]"
+    assert named.pop("record") == "Record"
     assert named == ours
+
+
+@pytest.mark.parametrize("adapter", ["asyncio", "trio", "anyio", "blocking"])
+def test_connect_names_every_error_that_connecting_raises(adapter):
+    links = {each.__name__ for each in LinkError.__subclasses__()} - {
+        "Disconnected",
+        "ConnectionClosed",
+        "StaleConnection",
+    }
+    others = {"InvalidConfig", "AuthorizationFailed", "CredentialsUnavailable", "InvalidCredentials"}
+    others |= {"RemoteProtocolError", "ServerError", "ConversationClosed"}
+    said = importlib.import_module(f"jsproto_io.{adapter}").connect.__doc__.partition("Raises:")[2]
+
+    assert [
+        name for name in sorted(links | others) if f"`{name}`" not in said and f"{name}:" not in said
+    ] == []
 
 
 def test_options_are_made_of_servers_and_names():

@@ -34,6 +34,15 @@ def test_the_ack_policy_says_how_a_message_begins(policy, state):
     assert Acking(policy=policy).state is state
 
 
+@pytest.mark.parametrize("word", ["", "of_tomorrow"])
+def test_a_policy_that_is_not_known_is_kept_if_the_server_says_it_and_refused_if_the_user_does(word):
+    config = ConsumerConfig.from_wire({"ack_policy": word})
+
+    assert UNKNOWN.within(config).state is AckState.OPEN
+    with pytest.raises(InvalidConfig, match="none, all, explicit"):
+        _ = Acking(policy=word).state
+
+
 def test_a_consumer_that_is_known_adds_its_policy_and_ack_wait():
     acking = UNKNOWN.within(KNOWN)
 

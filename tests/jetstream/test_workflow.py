@@ -9,7 +9,7 @@ import pytest
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
-from jsproto.errors import InvalidConfig, InvalidSubject, NoResponders, RequestTimeout
+from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, NoResponders, RequestTimeout
 from jsproto.jetstream import subscribe_checks as refused
 from jsproto.jetstream.api import errors
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
@@ -551,6 +551,12 @@ def test_a_pull_subscription_fails_where_the_lookup_of_a_durable_fails():
     asked = Subscribe(stream="S", pull=True, settings=ConsumerConfig(durable_name="C"))
 
     assert isinstance(play(bind_pull(API, asked), RequestTimeout("none came"))[1], RequestTimeout)
+
+
+def test_a_stream_that_cannot_be_called_so_is_no_stream():
+    asked = Subscribe(subject="s.a", pull=True)
+
+    assert isinstance(play(bind_pull(API, asked), {"streams": [""], "total": 1})[1], InvalidResponse)
 
 
 def test_after_a_lost_race_a_pull_subscription_checks_only_that_it_pulls():

@@ -20,7 +20,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ALWAYS: Final = ("type", "id", "timestamp")
 _OF_CONSUMER: Final = ("stream", "consumer")
 _FATE: Final = (*_OF_CONSUMER, "stream_seq", "deliveries")
-_SERVER: Final = ("server", "server_id", "cluster")
+_SERVER: Final = ("server", "server_id")
 
 #: What is in every event of a type besides.
 NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -40,7 +40,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "restore_complete": ("stream", "start", "end", "bytes", "client"),
     "restore_create": ("stream", "client"),
     "server_out_of_space": _SERVER,
-    "server_removed": _SERVER,
+    "server_removed": (*_SERVER, "cluster"),
     "snapshot_complete": ("stream", "start", "end", "client"),
     "snapshot_create": ("stream", "state", "client"),
     "stream_action": ("stream", "action"),

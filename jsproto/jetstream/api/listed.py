@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar, cast, final
 
 from jsproto.core.procedure import Steps
-from jsproto.errors import InvalidResponse
+from jsproto.errors import InvalidResponse, InvalidSubject
 from jsproto.jetstream.api.errors import Asked, described
+from jsproto.wire.subjects import stream_name
 
 T = TypeVar("T")
 
@@ -146,6 +147,18 @@ def _list(members: Mapping[str, object], member: str, about: object = "") -> lis
     if page is not None and not isinstance(page, list):
         raise InvalidResponse(f"{about}: expected a list as {member}, seen {described(page)}")
     return cast("list[object]", page or [])
+
+
+def said_name(name: str, about: Asked) -> str:
+    """The name of a stream that the server has said, for another question about it.
+
+    Raises:
+        InvalidResponse: no stream can be called so.
+    """
+    try:
+        return stream_name(name)
+    except InvalidSubject as error:
+        raise InvalidResponse(f"{about}: {error}") from None
 
 
 def name_of(entry: object, about: Asked) -> tuple[str, str]:

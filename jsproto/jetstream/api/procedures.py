@@ -17,7 +17,7 @@ from typing import Final
 
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Steps
-from jsproto.errors import InvalidResponse, NoResponders, RequestTimeout, StatusError
+from jsproto.errors import InvalidResponse, InvalidSubject, NoResponders, RequestTimeout, StatusError
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document, unechoed
@@ -169,8 +169,24 @@ def change_stream(
     api: ApiSubjects, stream: str, changes: Mapping[str, object], *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[StreamInfo]:
     """Read the configuration, change some settings, write it back with all that was read (B202)."""
+    config = yield from stream_config(api, stream, timeout=timeout)
+    return (yield from update_stream(api, config.evolve(**changes), timeout=timeout))
+
+
+def stream_config(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[StreamConfig]:
+    """The configuration of a stream, to be written again.
+
+    Raises:
+        StreamNotFound: no such stream.
+        InvalidResponse: one that no stream can have.
+    """
     info = yield from stream_info(api, stream, timeout=timeout)
-    return (yield from update_stream(api, info.config.evolve(**changes), timeout=timeout))
+    try:
+        for each in info.config.subjects:
+            unbroken(each, "subject of a stream")
+    except InvalidSubject as error:
+        raise InvalidResponse(f"stream info, stream {stream}: {error}") from None
+    return info.config
 
 
 def stream_info(

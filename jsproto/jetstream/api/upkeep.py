@@ -21,11 +21,13 @@ from jsproto.jetstream.api.document import Document, member
 from jsproto.jetstream.api.drift import Difference, differences
 from jsproto.jetstream.api.errors import AmbiguousSubject, Asked, StreamNotFound
 from jsproto.jetstream.api.forms import DURATION, FLAG, INTEGER, TIME
+from jsproto.jetstream.api.listed import said_name
 from jsproto.jetstream.api.procedures import (
     DEFAULT_TIMEOUT,
     consumer_info,
     create_stream,
     request,
+    stream_config,
     stream_info,
     stream_names,
     succeed,
@@ -122,7 +124,7 @@ def stream_by_subject(api: ApiSubjects, subject: str, *, timeout: float = DEFAUL
     if len(names) > 1:
         text = f"expected one stream, {len(names)} store the subject: {', '.join(names[:8])}"
         raise AmbiguousSubject(400, 0, text, about, tuple(names))
-    return names[0]
+    return said_name(names[0], about)
 
 
 def copy_stream(
@@ -141,8 +143,8 @@ def copy_stream(
         StreamExists: there is another one of the copy's name.
         InvalidConfiguration: the server says what is wrong with it.
     """
-    info = yield from stream_info(api, stream, timeout=timeout)
-    return (yield from create_stream(api, info.config.evolve(**changes), timeout=timeout))
+    config = yield from stream_config(api, stream, timeout=timeout)
+    return (yield from create_stream(api, config.evolve(**changes), timeout=timeout))
 
 
 def stream_drift(

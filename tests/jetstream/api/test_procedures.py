@@ -169,6 +169,13 @@ def test_b202_a_change_sends_all_that_was_read_and_what_is_new() -> None:
         run(api.change_stream(API, "S", {"max_messages": 10}), there)
 
 
+@pytest.mark.parametrize("subject", ["", "a b", "a\r\nb"])
+def test_a_configuration_that_no_stream_can_have_is_not_written_again(subject) -> None:
+    there = {"config": {"name": "S", "subjects": [subject]}}
+    with pytest.raises(InvalidResponse, match="stream info, stream S: expected a subject of a stream"):
+        run(api.change_stream(API, "S", {"max_msgs": 10}), there)
+
+
 def test_b202_a_consumer_is_changed_under_the_name_it_has() -> None:
     nameless = {"stream_name": "S", "name": "C", "config": {"max_deliver": 3, "future_opt": 1}}
     _, ephemeral = run(api.change_consumer(API, "S", "C", {"max_ack_pending": 5}), nameless, CONSUMER)

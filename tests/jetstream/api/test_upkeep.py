@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jsproto.errors import InvalidConfig, InvalidSubject, RequestTimeout
+from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, RequestTimeout
 from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import (
@@ -82,6 +82,9 @@ def test_a_subject_has_exactly_one_stream_or_a_typed_error() -> None:
     with pytest.raises(AmbiguousSubject, match="2 store the subject: A, B") as caught:
         run(upkeep.stream_by_subject(API, ">"), {"total": 2, "streams": ["A", "B"]})
     assert caught.value.streams == ("A", "B")
+    for name in ("", "a b", "\ud800"):
+        with pytest.raises(InvalidResponse, match="stream"):
+            run(upkeep.stream_by_subject(API, "s.a"), {"total": 1, "streams": [name]})
 
 
 def test_a_copy_has_all_settings_but_those_that_differ() -> None:
