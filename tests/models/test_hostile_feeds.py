@@ -22,6 +22,7 @@ from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.view import Messages
 from jsproto.jetstream.workflow import Subscribe
 from jsproto.wire.commands import Publish
@@ -35,6 +36,10 @@ KINDS = {
     "window": lambda: JS.publish_window(max_pending=2, ack_timeout=2.0),
     "push": lambda: PushSubscription(ApiSubjects(), Subscribe(subject="a", stream="S")),
     "ordered": lambda: OrderedConsumer(ApiSubjects(), "S", Messages()),
+    "range": lambda: JS.stream("S").read_range(1, 9, max_messages=4),
+    "range_direct": lambda: JS.stream("S").read_range(
+        1, 9, max_messages=4, way=Way.DIRECT, fail_on_loss=False
+    ),
     "publish": lambda: JS.publish("a", b"x", timeout=2.0),
     "stream_info": lambda: JS.stream_info("S"),
     "streams": JS.streams,
@@ -80,7 +85,7 @@ STREAM = st.fixed_dictionaries(
         "state": st.fixed_dictionaries(
             {}, optional={"messages": ABSURD, "first_ts": ABSURD, "last_seq": ABSURD}
         ),
-        "created": ABSURD,
+        "created": st.one_of(ABSURD, st.just("2026-01-01T00:00:00Z")),
     },
 )
 CONSUMER = st.fixed_dictionaries(
@@ -145,6 +150,11 @@ BLOCKS = st.one_of(
             b"NATS/1.0 4x4\r\n\r\n",
             b"NATS/1.0\r\nNats-Pin-Id: x\r\nno colon\r\n: y\r\n\r\n",
             b"NATS/9.9 404\r\n\r\n",
+            b"NATS/1.0\r\nNats-Sequence: 3\r\nNats-Num-Pending: 1\r\n\r\n",
+            b"NATS/1.0\r\nNats-Sequence: 5\r\nNats-Subject: a\r\nNats-Time-Stamp: x\r\nNats-Num-Pending: x\r\n\r\n",
+            b"NATS/1.0\r\nNats-Sequence: x\r\nNats-Num-Pending: 1\r\n\r\n",
+            b"NATS/1.0 204 EOB\r\nNats-Num-Pending: x\r\n\r\n",
+            b"NATS/1.0 204 EOB\r\nNats-Num-Pending: 5\r\n\r\n",
             b"",
             b"\xff\xfe\r\n",
         ]
