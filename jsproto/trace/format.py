@@ -142,15 +142,21 @@ class LineReader:
 
     Args:
         most_hidden: hidden bytes that all lines together may stand for.
+        at: what time it is before the first line.
     """
 
     __slots__ = ("_hidden", "_most", "_names", "at")
 
-    def __init__(self, most_hidden: int = MOST_HIDDEN) -> None:
-        self.at = 0.0
+    def __init__(self, most_hidden: int = MOST_HIDDEN, at: float = 0.0) -> None:
+        self.at = at
         self._hidden = 0
         self._most = most_hidden
         self._names: dict[bytes, str] = {}
+
+    @property
+    def left(self) -> int:
+        """Hidden bytes that further lines may stand for."""
+        return self._most - self._hidden
 
     def read(self, line: bytes) -> Record | None:
         """The record of a line without its end, ``None`` for a line that only moves the clock or says nothing.

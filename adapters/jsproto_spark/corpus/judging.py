@@ -1,0 +1,214 @@
+"""What is to be known of one trace: violations, statuses, pulls, acks, and a fingerprint of what the core made of it.
+
+Theory. The judge is `jsproto.trace.lint.Lint`, the same as behind ``jsproto lint``, and it is asked once: while it reads, what the Observer tells is
+counted and folded into the fingerprint. So the result depends on the records alone, never on where or beside what they were judged.
+
+The fingerprint is a digest over all facts in their order, each with the line in which it showed and what was decided about it. Two versions of
+the core that read, credit and judge a trace alike give the same one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from hashlib import sha256
+from typing import Any, Final, final
+
+from jsproto import __version__
+from jsproto.errors import LocalProtocolError
+from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.status import End
+from jsproto.trace.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
+from jsproto.trace.ledger import ConsumerKey, Link, SeenPull
+from jsproto.trace.lint import Finding, Lint
+from jsproto.trace.recording import Record
+
+#: Verbs of acknowledgements by the beginning of their body, the longest first.
+_VERBS: Final = ((b"-NAK", "nak"), (b"+TERM", "term"), (b"+WPI", "in_progress"), (b"+NXT", "next"))
+_HOUR: Final = 3600.0
+
+
+@final
+class _Pulls:
+    """The pulls of one consumer."""
+
+    __slots__ = ("asked", "lost", "pulls", "recovered", "silent")
+
+    def __init__(self) -> None:
+        self.pulls: list[SeenPull] = []
+        self.silent = 0
+        #: When nobody could be served any more, and the longest time until somebody asked again.
+        self.lost: float | None = None
+        self.recovered = 0.0
+
+    def row(self, key: ConsumerKey) -> dict[str, Any]:
+        """What became of them."""
+        over = [pull for pull in self.pulls if pull.end is not None]
+        return {
+            "stream": key[0],
+            "consumer": key[1],
+            "pulls": len(self.pulls),
+            "requested": sum(pull.batch for pull in self.pulls),
+            "delivered": sum(pull.got for pull in self.pulls),
+            "wasted": sum(max(0, pull.batch - pull.got) for pull in over),
+            "expired": sum(pull.end is End.EXPIRED for pull in over),
+            "drift": sum(max(0, pull.got - pull.batch) for pull in self.pulls),
+            "heartbeats_missed": self.silent,
+            "recovery_ms": self.recovered * 1000,
+        }
+
+
+@final
+class Judging:
+    """One trace, record by record; `result` says what was found so far.
+
+    Args:
+        client: who spoke, for the statuses.
+        version: in which version.
+    """
+
+    __slots__ = (
+        "_acks", "_at", "_client", "_digest", "_frames", "_latencies", "_lines", "_lint", "_pulls", "_statuses", "_version", "_violations",
+    )  # fmt: skip
+
+    def __init__(self, client: str = "", version: str = "") -> None:
+        self._client = client
+        self._version = version
+        self._lint = Lint(self._hear)
+        self._violations: list[dict[str, Any]] = []
+        self._statuses: Counter[tuple[int, str, int]] = Counter()
+        self._pulls: dict[ConsumerKey, _Pulls] = {}
+        self._acks: Counter[str] = Counter()
+        self._latencies: list[float] = []
+        self._lines: dict[int, float] = {}
+        self._digest = sha256()
+        self._at = 0.0
+
+    def feed(self, line: int, record: Record) -> None:
+        """One record."""
+        self._at = record.at
+        self._lines[line] = record.at
+        self._violations += map(violation, self._lint.feed(line, record))
+
+    def result(self) -> dict[str, Any]:
+        """The tables of this trace."""
+        observer = self._lint.observer
+        return {
+            "violations": self._violations,
+            "statuses": [
+                {"code": code, "description": text, "client": self._client, "version": self._version, "hour": hour, "n": count}
+                for (code, text, hour), count in sorted(self._statuses.items())
+            ],
+            "pulls": [pulls.row(key) for key, pulls in sorted(self._pulls.items())],
+            "acks": self._ack_row(),
+            "replay": {
+                "core_version": __version__,
+                "decision_hash": self._digest.hexdigest(),
+                "frames": observer.frames,
+                "commands": observer.commands,
+                "unreadable": len(observer.unreadable),
+            },
+        }  # fmt: skip
+
+    def _ack_row(self) -> dict[str, Any]:
+        took = sorted(self._latencies)
+        quantiles = {
+            f"p{percent}_ms": took[min(len(took) - 1, len(took) * percent // 100)] * 1000 if took else None
+            for percent in (50, 95, 99)
+        }
+        verbs = {
+            name: self._acks[name] for name in ("ack", "nak", "term", "in_progress", "next", "redelivered")
+        }
+        return {**quantiles, **verbs}
+
+    # ------------------------------------------------------------------------------------------ facts
+
+    def _hear(self, fact: Fact) -> None:
+        self._digest.update(repr((type(fact).__name__, *map(_plain, fact))).encode())
+        match fact:
+            case Pulled():
+                pulls = self._pulls.setdefault(fact.pull.consumer, _Pulls())
+                pulls.pulls.append(fact.pull)
+                if pulls.lost is not None:
+                    pulls.recovered = max(pulls.recovered, self._at - pulls.lost)
+                    pulls.lost = None
+            case PullOver():
+                code, _, text = fact.pull.status.partition(" ")
+                self._statuses[int(code), text, int(self._at // _HOUR)] += 1
+                if fact.row.end is not End.EXPIRED and fact.pull.consumer in self._pulls:
+                    self._pulls[fact.pull.consumer].lost = self._at
+            case Silence():
+                pulls = self._pulls.setdefault(fact.pull.consumer, _Pulls())
+                pulls.silent += 1
+                pulls.lost = self._at if pulls.lost is None else pulls.lost
+            case NoPull():
+                self._pulls.setdefault(fact.pull.consumer, _Pulls())
+            case Acked():
+                self._acked(fact)
+            case _:
+                pass
+
+    def _acked(self, fact: Acked) -> None:
+        body = fact.command.payload
+        verb = next((name for start, name in _VERBS if body.startswith(start)), "ack")
+        self._acks[verb] += 1
+        try:
+            self._acks["redelivered"] += AckSubject.parse(fact.command.subject).num_delivered > 1
+        except LocalProtocolError:
+            return
+        heard = None if fact.delivery is None else self._lines.get(fact.delivery.line)
+        if heard is not None and verb != "in_progress":
+            self._latencies.append(self._at - heard)
+
+
+def violation(finding: Finding) -> dict[str, Any]:
+    """A finding as a row."""
+    return {
+        "rule": finding.rule,
+        "clause": finding.clause,
+        "severity": finding.severity.value.lower(),
+        "line": finding.line,
+        "t_ns": round(finding.at * 1_000_000_000),
+        "conn": finding.conn,
+        "got": finding.words,
+        "expected": finding.right,
+    }
+
+
+def judged(records: Iterable[tuple[int, Record]], client: str = "", version: str = "") -> dict[str, Any]:
+    """The tables of a whole trace."""
+    judging = Judging(client, version)
+    for line, record in records:
+        judging.feed(line, record)
+    return judging.result()
+
+
+def _plain(part: object) -> object:
+    """What is decided about a part of a fact, without what is only an address in memory."""
+    match part:
+        case Link():
+            return ("link", part.number, part.up, part.ready)
+        case SeenPull():
+            end = None if part.end is None else part.end.value
+            return (
+                part.line,
+                part.consumer,
+                part.batch,
+                part.max_bytes,
+                part.got,
+                part.size,
+                end,
+                part.status,
+            )
+        case Enum():
+            return part.name
+        case list() | tuple() | set() | frozenset():
+            return [_plain(each) for each in part]
+        case None | bool() | int() | float() | str() | bytes():
+            return part
+        case Mapping():
+            return sorted((str(name), repr(_plain(value))) for name, value in part.items())
+        case _:
+            names = [name for name in getattr(type(part), "__slots__", ()) if name[0] != "_"]
+            return (type(part).__name__, [_plain(getattr(part, name)) for name in names])

@@ -1,0 +1,136 @@
+"""Traces judged while they are being recorded: pieces of text come in as a stream, findings go out.
+
+    pieces = spark.readStream.format("jetstream").options(servers=..., stream="TRACES").load()
+    findings = watch(pieces)
+    findings.writeStream.format("console").start()
+
+Theory. Each subject is one trace in the format ``.trace``, published in pieces in their order: a piece may begin and end anywhere. What the judge
+of a trace knows is kept in Spark's state between two pieces (`jsproto.trace.kept`), so a trace of any length costs what its judge
+remembers and no more, and a query that restarts goes on in the middle. One that cannot be read any more says so once, as the rule
+``trace-unreadable``, and is let be.
+
+The state needs the store that knows columns: ``spark.sql.streaming.stateStore.providerClass`` set to `STORE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from attrs import frozen
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from jsproto.errors import LocalProtocolError
+from jsproto.trace import format as own
+from jsproto.trace.kept import kept, taken_up
+from jsproto.trace.lint import Finding, Lint, Severity
+from jsproto.trace.reading import MOST_LINE
+from jsproto_spark.corpus.judging import violation
+
+#: The store of states that this needs.
+STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+#: What goes out.
+FOUND: Final = "trace_id string, rule string, clause string, severity string, line bigint, t_ns bigint, conn string, got string, expected string"
+_STATE: Final = "memory binary, at double, hidden bigint, line bigint, rest binary"
+#: The rule that a text breaks which is no trace.
+UNREADABLE: Final = "trace-unreadable"
+
+
+@frozen(kw_only=True)
+class Memory:
+    """What is known of a trace between two pieces.
+
+    Attributes:
+        judge: the judge, put away; empty once the trace cannot be read.
+        at: the clock of the trace in seconds.
+        hidden: hidden bytes that may still come.
+        line: lines that were read.
+        rest: the beginning of a line whose end has not come.
+    """
+
+    judge: bytes = kept(Lint())
+    at: float = 0.0
+    hidden: int = own.MOST_HIDDEN
+    line: int = 0
+    rest: bytes = b""
+
+    def after(self, pieces: Iterable[bytes]) -> tuple[Memory, list[dict[str, Any]]]:
+        """What is known behind more pieces, and what was found in them."""
+        if not self.judge:
+            return self, []
+        judge, reader = taken_up(self.judge), own.LineReader(self.hidden, self.at)
+        found: list[dict[str, Any]] = []
+        number = self.line
+        *lines, rest = (self.rest + b"".join(pieces)).split(b"\n")
+        try:
+            for line in lines:
+                number += 1
+                record = _record(reader, line, number)
+                if record is not None:
+                    found += map(violation, judge.feed(number, record))
+            _short(rest)
+        except (LocalProtocolError, ValueError, RecursionError) as error:
+            found.append(violation(_unreadable(number, reader.at, error)))
+            return Memory(judge=b"", line=number), found
+        return Memory(judge=kept(judge), at=reader.at, hidden=reader.left, line=number, rest=rest), found
+
+
+def watch(pieces: DataFrame) -> DataFrame:
+    """The findings in traces that come in pieces.
+
+    Args:
+        pieces: a stream with ``subject`` (the trace), ``sequence`` (the order) and ``payload``, as the source ``jetstream`` gives it.
+    """
+    return (
+        pieces.select(F.col("subject").alias("trace_id"), "sequence", "payload")
+        .groupBy("trace_id")
+        .transformWithState(_Watcher(), FOUND, "Append", "None")
+    )
+
+
+class _Watcher(StatefulProcessor):
+    """One judge for each trace."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("judge", _STATE)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
+        pieces = [bytes(row["payload"]) for row in sorted(rows, key=lambda row: int(row["sequence"]))]
+        known = self._state.get()
+        memory = Memory() if known is None else Memory(judge=bytes(known[0]), at=known[1], hidden=known[2], line=known[3], rest=bytes(known[4]))  # fmt: skip
+        memory, found = memory.after(pieces)
+        self._state.update((memory.judge, memory.at, memory.hidden, memory.line, memory.rest))
+        for each in found:
+            yield Row(trace_id=key[0], **each)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _record(reader: own.LineReader, line: bytes, number: int) -> Any:
+    if number == 1:
+        if line.rstrip(b"\r") != own.FIRST_LINE.encode():
+            raise LocalProtocolError(f"expected {own.FIRST_LINE}, seen {line[:64]!r}")
+        return None
+    return None if line[:2] == b": " else reader.read(line)
+
+
+def _short(line: bytes) -> None:
+    if len(line) > MOST_LINE:
+        raise LocalProtocolError(f"expected lines of at most {MOST_LINE} bytes")
+
+
+def _unreadable(line: int, at: float, error: Exception) -> Finding:
+    right = f"lines of {own.FIRST_LINE}"
+    return Finding(
+        rule=UNREADABLE,
+        severity=Severity.ERROR,
+        clause="",
+        line=line,
+        at=at,
+        conn="",
+        words=str(error),
+        right=right,
+    )

@@ -1,0 +1,126 @@
+"""One trace as one row: what a corpus is kept as, in Parquet or in any other table of Spark.
+
+Theory. A trace is judged whole and in order, so the cheapest form is the one that never has to be put together again: one row a trace,
+its records an array in it. What one record was in a file it is here: its line, its time, its way, its bytes. Nothing is read into
+them; what was redacted when it was recorded stays so.
+
+The columns ``client``, ``client_version`` and ``server_version`` are those of the first link, for grouping; what is judged is the records.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from jsproto.trace.client import json_object
+from jsproto.trace.reading import Trace, TraceError
+from jsproto.trace.recording import Happened, Received, Record, Sent, Waited, Wished
+
+#: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=`` and ``@`` for a wait), ``kind`` the name of a verb or event, ``data``
+#: the bytes, or the JSON of what belongs to a verb or event.
+EVENT: Final = pa.struct(
+    [
+        pa.field("line", pa.int32()),
+        pa.field("t_ns", pa.int64()),
+        pa.field("dir", pa.string()),
+        pa.field("conn", pa.string()),
+        pa.field("kind", pa.string()),
+        pa.field("data", pa.binary()),
+        pa.field("size", pa.int32()),
+    ]
+)
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("trace_id", pa.string()),
+        pa.field("client", pa.string()),
+        pa.field("client_version", pa.string()),
+        pa.field("server_version", pa.string()),
+        pa.field("scenario", pa.string()),
+        pa.field("started", pa.string()),
+        pa.field("truncated", pa.bool_()),
+        pa.field("error", pa.string()),
+        pa.field("ev", pa.list_(EVENT)),
+    ]
+)
+
+#: One row, as Arrow gives and takes it.
+Row = Mapping[str, Any]
+
+_CONNECT: Final = re.compile(rb"(?i)CONNECT[ \t]+(\{.*?\})[ \t]*\r\n", re.DOTALL).search
+
+
+def row_of(trace_id: str, lines: Iterable[bytes]) -> dict[str, Any]:
+    """The row of a trace that is given line by line; one that breaks off is ``truncated`` and says why in ``error``."""
+    about: Mapping[str, str] = {}
+    events: list[dict[str, Any]] = []
+    error = ""
+    said: Mapping[str, object] = {}
+    try:
+        trace = Trace(lines)
+        about = trace.about
+        for line, record in trace.records():
+            events.append(_event(line, record))
+            if not said and isinstance(record, Sent) and (found := _CONNECT(record.data)) is not None:
+                said = json_object(found[1]) or {}
+    except TraceError as fault:
+        error = f"line {fault.line}: {fault}"
+    return {
+        "trace_id": trace_id,
+        "client": str(said.get("lang", about.get("client", ""))),
+        "client_version": str(said.get("version", about.get("client_version", ""))),
+        "server_version": about.get("server_version", ""),
+        "scenario": about.get("scenario", ""),
+        "started": about.get("started", ""),
+        "truncated": bool(error),
+        "error": error,
+        "ev": events,
+    }
+
+
+def records_of(row: Row) -> Iterator[tuple[int, Record]]:
+    """The records of a row, each with the number of the line that it had."""
+    events: Sequence[Row] = row["ev"] or ()
+    for event in events:
+        yield event["line"], _record(event)
+
+
+def _event(line: int, record: Record) -> dict[str, Any]:
+    match record:
+        case Received():
+            way, kind, data = "<", "", record.data
+        case Sent():
+            way, kind, data = ">", record.note, record.data
+        case Waited():
+            way, kind, data = "@", "", b""
+        case Wished():
+            way, kind, data = "!", record.name, json.dumps(record.detail, sort_keys=True).encode()
+        case Happened():
+            way, kind, data = "=", record.name, json.dumps(record.detail, sort_keys=True).encode()
+    return {
+        "line": line,
+        "t_ns": round(record.at * 1_000_000_000),
+        "dir": way,
+        "conn": record.conn,
+        "kind": kind,
+        "data": data,
+        "size": len(data),
+    }
+
+
+def _record(event: Row) -> Record:
+    at, conn, data = event["t_ns"] / 1_000_000_000, event["conn"], event["data"]
+    match event["dir"]:
+        case "<":
+            return Received(at=at, conn=conn, data=data)
+        case ">":
+            return Sent(at=at, conn=conn, data=data, note=event["kind"])
+        case "!":
+            return Wished(at=at, name=event["kind"], conn=conn, detail=json.loads(data))
+        case "=":
+            return Happened(at=at, name=event["kind"], conn=conn, detail=json.loads(data))
+        case _:
+            return Waited(at=at, conn=conn)

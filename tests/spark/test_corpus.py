@@ -1,0 +1,283 @@
+"""Traces as rows, what is found in them, and what another version of the core finds, without Spark."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import jsproto
+from jsproto.trace.lint import Lint
+from jsproto.trace.reading import Trace
+from jsproto.trace.recording import Happened, Wished
+from jsproto_spark.corpus import elsewhere, rows
+from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
+from jsproto_spark.corpus.judging import judged
+from jsproto_spark.corpus.live import UNREADABLE, Memory
+from tests.recordings import RECORDINGS, name_of
+
+from .corpora import CORPUS, DEAF, TWICE, session
+
+SOME = RECORDINGS[::61]
+
+
+def batch_of(texts):
+    made = [rows.row_of(name, text.splitlines(keepends=True)) for name, text in texts.items()]
+    return pa.RecordBatch.from_pylist(made, schema=rows.SCHEMA)
+
+
+def found_in(batches):
+    return [row for batch in judged_batches(batches) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("path", SOME, ids=name_of)
+def test_a_row_gives_back_the_records_of_the_file(path):
+    with path.open("rb") as lines:
+        records = list(Trace(lines).records())
+    with path.open("rb") as lines:
+        row = rows.row_of(str(path), lines)
+    stored = pa.RecordBatch.from_pylist([row], schema=rows.SCHEMA).to_pylist()[0]
+
+    back = list(rows.records_of(stored))
+
+    assert [line for line, _ in back] == [line for line, _ in records]
+    assert [type(record) for _, record in back] == [type(record) for _, record in records]
+    for (_, one), (_, other) in zip(back, records, strict=True):
+        assert one.at == pytest.approx(other.at, abs=1e-9)
+        assert one.conn == other.conn
+        assert getattr(one, "data", None) == getattr(other, "data", None)
+        if isinstance(one, Happened | Wished):
+            assert (one.name, one.detail) == (other.name, other.detail)
+    assert not row["truncated"]
+    assert row["server_version"] == path.parent.name
+
+
+@pytest.mark.parametrize("path", SOME, ids=name_of)
+def test_what_is_found_in_a_row_is_what_is_found_in_the_file(path):
+    judge, found = Lint(), []
+    with path.open("rb") as lines:
+        for line, record in Trace(lines).records():
+            found += judge.feed(line, record)
+    with path.open("rb") as lines:
+        row = rows.row_of(str(path), lines)
+
+    tables = judged(rows.records_of(row))
+
+    assert [(each["rule"], each["line"]) for each in tables["violations"]] == [
+        (each.rule, each.line) for each in found
+    ]
+    assert tables["replay"]["frames"] == judge.observer.frames
+
+
+def test_the_client_and_its_server_are_named():
+    row = rows.row_of("t", session(2).splitlines(keepends=True))
+
+    assert (row["client"], row["client_version"], row["server_version"], row["scenario"]) == (
+        "test",
+        "1.2",
+        "2.15.1",
+        "consume",
+    )
+
+
+def test_a_trace_that_breaks_off_is_kept_as_far_as_it_goes_and_says_why():
+    whole = session(4).splitlines(keepends=True)
+
+    row = rows.row_of("t", [*whole[:-1], b"? what\n"])
+
+    assert row["truncated"]
+    assert row["error"].startswith(f"line {len(whole)}: expected a line that begins with")
+    assert len(row["ev"]) == len(rows.row_of("t", whole)["ev"]) - 1
+
+
+def test_what_is_no_trace_is_a_row_that_says_so():
+    row = rows.row_of("t", [b"hello\n"])
+
+    assert row["truncated"]
+    assert row["ev"] == []
+    assert "expected #jsproto-trace" in row["error"]
+
+
+def test_planted_faults_are_found_where_they_were_planted_and_nowhere_else():
+    found = {
+        row["trace_id"]: {each["rule"] for each in row["violations"]} for row in found_in([batch_of(CORPUS)])
+    }
+
+    assert sorted(name for name, rules in found.items() if rules == {"ack-twice"}) == TWICE
+    assert sorted(name for name, rules in found.items() if rules == {"ping-unanswered"}) == DEAF
+    assert sorted(name for name, rules in found.items() if rules) == sorted([*TWICE, *DEAF])
+
+
+def test_how_the_rows_are_cut_into_batches_changes_nothing():
+    whole = batch_of(CORPUS)
+
+    assert found_in([whole.slice(0, 7), whole.slice(7, 1), whole.slice(8)]) == found_in([whole])
+
+
+def test_pulls_statuses_and_acks_are_counted():
+    text = session(4)
+    body = b"PUB $JS.ACK.S.C.2.9.9.1795813228857713434.0"
+    text += b"@ 1.000000\n< a MSG s.x 2 $JS.ACK.S.C.2.9.9.1795813228857713434.0 1\\r\\nx\\r\\n\n"
+    text += b"@ 1.500000\n> a " + body + b" 4\\r\\n+WPI\\r\\n\n> a " + body + b" 4\\r\\n-NAK\\r\\n\n"
+    pull = b'{"batch":3,"expires":1000000000}'
+    text += b"> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.2 %d\\r\\n%b\\r\\n\n" % (len(pull), pull)
+    status = (
+        b"NATS/1.0 408 Request Timeout\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
+    )
+    size = len(status.replace(b"\\r\\n", b"\r\n"))
+    text += b"@ 2.500000\n< a HMSG _INBOX.p.2 2 %d %d\\r\\n%b\\r\\n\n" % (size, size, status)
+    row = rows.row_of("t", text.splitlines(keepends=True))
+
+    tables = judged(rows.records_of(row), "test", "1.2")
+
+    assert tables["pulls"] == [
+        {
+            "stream": "S", "consumer": "C", "pulls": 2, "requested": 7, "delivered": 4, "wasted": 3, "expired": 1, "drift": 0,
+            "heartbeats_missed": 0, "recovery_ms": 0.0,
+        }
+    ]  # fmt: skip
+    assert tables["statuses"] == [
+        {"code": 408, "description": "Request Timeout", "client": "test", "version": "1.2", "hour": 0, "n": 1}
+    ]
+    acks = tables["acks"]
+    assert (acks["ack"], acks["nak"], acks["in_progress"], acks["redelivered"]) == (4, 1, 1, 2)
+    assert acks["p50_ms"] == pytest.approx(2.0)
+    assert acks["p99_ms"] == pytest.approx(500.0)
+
+
+def test_recovery_is_the_time_from_the_loss_of_a_pull_to_the_next_one():
+    text = session(2)
+    pull = b'{"batch":3,"expires":30000000000,"idle_heartbeat":5000000000}'
+    text += b"@ 1.000000\n> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.2 %d\\r\\n%b\\r\\n\n" % (
+        len(pull),
+        pull,
+    )
+    status = (
+        b"NATS/1.0 409 Leadership Change\\r\\nNats-Pending-Messages: 3\\r\\nNats-Pending-Bytes: 0\\r\\n\\r\\n"
+    )
+    size = len(status.replace(b"\\r\\n", b"\r\n"))
+    text += b"@ 2.000000\n< a HMSG _INBOX.p.2 2 %d %d\\r\\n%b\\r\\n\n" % (size, size, status)
+    text += b"@ 2.750000\n> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.3 %d\\r\\n%b\\r\\n\n" % (
+        len(pull),
+        pull,
+    )
+    row = rows.row_of("t", text.splitlines(keepends=True))
+
+    assert judged(rows.records_of(row))["pulls"][0]["recovery_ms"] == pytest.approx(750.0)
+
+
+def test_the_fingerprint_is_that_of_the_decisions():
+    one, other = (
+        judged(rows.records_of(rows.row_of("t", session(count).splitlines(keepends=True))))
+        for count in (3, 4)
+    )
+    again = judged(rows.records_of(rows.row_of("u", session(3).splitlines(keepends=True))))
+
+    assert again["replay"] == one["replay"]
+    assert other["replay"]["decision_hash"] != one["replay"]["decision_hash"]
+
+
+def test_columns_are_told_in_the_words_of_sql():
+    schema = pa.schema(
+        [pa.field("a", pa.list_(pa.struct([pa.field("b", pa.int64())]))), pa.field("c", pa.bool_())]
+    )
+
+    assert columns(schema) == "`a` array<struct<`b`: bigint>>, `c` boolean"
+    assert columns(JUDGED).startswith("`trace_id` string, `violations` array<struct<`rule`: string")
+
+
+# ------------------------------------------------------------------------------------------------ another version
+
+
+@pytest.fixture
+def other_core(tmp_path):
+    """The core with one line changed: a nak does not settle a delivery any more."""
+    core = Path(jsproto.__file__).parent
+    shutil.copytree(core, tmp_path / "jsproto", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def change(core, path, old, new):
+    file = core / "jsproto" / path
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{path} has changed"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_same_core_in_another_process_decides_the_same(other_core):
+    batch = batch_of(dict(list(CORPUS.items())[:5]))
+
+    there = [row for each in elsewhere.judged_batches([batch], str(other_core)) for row in each.to_pylist()]
+
+    assert there == found_in([batch])
+
+
+def test_one_changed_line_is_seen_in_the_traces_that_it_concerns_only(other_core):
+    change(
+        other_core,
+        "trace/seen/deliveries.py",
+        "            delivery.settled = body\n",
+        "            delivery.settled = None\n",
+    )
+    batch = batch_of(CORPUS)
+
+    there = [row for each in elsewhere.judged_batches([batch], str(other_core)) for row in each.to_pylist()]
+
+    differ = [
+        one["trace_id"]
+        for one, other in zip(found_in([batch]), there, strict=True)
+        if one["replay"]["decision_hash"] != other["replay"]["decision_hash"]
+    ]
+    assert differ == TWICE
+
+
+def test_a_core_that_is_not_there_or_broken_is_named(other_core, tmp_path_factory):
+    empty = tmp_path_factory.mktemp("empty")
+    with pytest.raises(RuntimeError, match="expected a folder with the package jsproto"):
+        list(elsewhere.judged_batches([batch_of({})], str(empty)))
+
+    (other_core / "jsproto" / "trace" / "lint.py").write_text(
+        "raise ValueError('broken')\n", encoding="utf-8"
+    )
+    with pytest.raises(RuntimeError, match="ValueError: broken"):
+        list(elsewhere.judged_batches([batch_of({})], str(other_core)))
+
+
+def test_who_wants_no_more_leaves_no_process_behind(other_core):
+    asking = elsewhere.judged_batches([batch_of(CORPUS)] * 3, str(other_core))
+    assert next(asking).num_rows == len(CORPUS)
+
+    asking.close()
+
+
+# ------------------------------------------------------------------------------------------------ while it is recorded
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
+def test_a_trace_in_pieces_is_judged_like_a_whole_one(size):
+    for name in ("trace-005", "trace-007", "trace-008"):
+        text = CORPUS[name]
+        memory, found = Memory(), []
+        for start in range(0, len(text), size):
+            memory, more = memory.after([text[start : start + size]])
+            found += more
+
+        row = rows.row_of(name, text.splitlines(keepends=True))
+        assert found == judged(rows.records_of(row))["violations"]
+
+
+def test_a_text_that_is_no_trace_says_so_once():
+    memory, found = Memory().after([b"hello\n"])
+    assert [(each["rule"], each["line"]) for each in found] == [(UNREADABLE, 1)]
+
+    memory, found = memory.after([b"more\n"])
+    assert found == []
+
+
+def test_a_line_without_an_end_is_bounded(monkeypatch):
+    monkeypatch.setattr("jsproto_spark.corpus.live.MOST_LINE", 100)
+
+    memory, found = Memory().after([b"#jsproto-trace/2\n< a " + b"x" * 200])
+
+    assert [each["rule"] for each in found] == [UNREADABLE]
+    assert memory.judge == b""
