@@ -4,30 +4,44 @@ Theory. What a judge knows is a web of records that point at each other (a pull 
 such a web, by pickle, and not as a tree. A pickle can name anything that can be imported; so what is read back may name only
 classes of this package and two plain ones, and everything else is refused before it is touched.
 
-The bytes are those of one version: a newer core judges anew, from the records, rather than with an older memory.
+The bytes begin with a checksum over the shape of what is in them, the names of the records and of their slots: a core whose judges
+know other things judges anew, from the records, rather than with the memory of another.
 """
 
 from __future__ import annotations
 
-import io
 import pickle
-from types import FunctionType, MethodType
-from typing import Any, Final
+import zlib
+from typing import Any, Final, final
 
-from jsproto import __version__
 from jsproto.errors import LocalProtocolError, shorten
+from jsproto.trace import ledger
 from jsproto.trace.lint import Lint
+from jsproto.trace.observer import Observer
+from jsproto.trace.seen import books, deliveries, publishes, pulls, requests
+from jsproto.wire.parser import Parser
 
-_MAGIC: Final = b"jsproto-judge/1 %b\n" % __version__.encode()
+_SHAPE: Final = sorted(
+    (kind.__qualname__, tuple(getattr(kind, "__slots__", getattr(kind, "_fields", ()))))
+    for kind in (
+        Lint,
+        Observer,
+        Parser,
+        *(
+            each
+            for module in (ledger, books, deliveries, publishes, pulls, requests)
+            for each in vars(module).values()
+            if isinstance(each, type) and each.__module__ == module.__name__
+        ),
+    )
+)
+_MAGIC: Final = b"jsproto-judge/1 %08x\n" % zlib.crc32(repr(_SHAPE).encode())
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
 
 def kept(judge: Lint) -> bytes:
     """What a judge knows so far; whoever else hears its facts is not part of that."""
-    out = io.BytesIO(_MAGIC)
-    out.seek(len(_MAGIC))
-    _Writer(out, protocol=5).dump(judge)
-    return out.getvalue()
+    return _MAGIC + pickle.dumps(judge, protocol=5)
 
 
 def taken_up(data: bytes) -> Lint:
@@ -38,10 +52,10 @@ def taken_up(data: bytes) -> Lint:
     """
     if not data.startswith(_MAGIC):
         raise LocalProtocolError(
-            f"expected the memory of a judge of version {__version__}, seen {shorten(data[:32])}"
+            f"expected the memory of a judge like those of this version, seen {shorten(data[:32])}"
         )
     try:
-        judge: object = _Reader(io.BytesIO(data[len(_MAGIC) :])).load()
+        judge: object = _Reader(_Text(data, len(_MAGIC))).load()
     except LocalProtocolError:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes can raise whatever they like
@@ -54,16 +68,26 @@ def taken_up(data: bytes) -> Lint:
     return judge
 
 
-class _Writer(pickle.Pickler):
-    def persistent_id(self, obj: object) -> object:
-        """Who is told is said again by `taken_up`."""
-        return "tell" if isinstance(obj, MethodType | FunctionType) else None
+@final
+class _Text:
+    """Bytes to be read one after the other, as pickle wants them."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or those that are left."""
+        start, self._at = self._at, min(len(self._data), self._at + size)
+        return self._data[start : self._at]
+
+    def readline(self) -> bytes:
+        """Up to the end of a line."""
+        end = self._data.find(b"\n", self._at)
+        return self.read((len(self._data) if end < 0 else end + 1) - self._at)
 
 
 class _Reader(pickle.Unpickler):
-    def persistent_load(self, pid: object) -> object:
-        return None
-
     def find_class(self, module: str, name: str) -> Any:
         known = (module, name) in _PLAIN or (module.startswith("jsproto.") and "." not in name)
         found: object = super().find_class(module, name) if known else None

@@ -59,8 +59,8 @@ def test_who_else_hears_is_not_kept():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "version"),
-        (b"jsproto-judge/0 0.0.1\n", "version"),
+        (b"", "like those of this version"),
+        (b"jsproto-judge/0 0.0.1\n", "like those of this version"),
         (MAGIC, "EOFError"),
         (MAGIC + b"\x80\x05junk", "UnpicklingError"),
         (MAGIC + pickle.dumps([1]), "one of list"),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from hashlib import sha256
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from jsproto import __version__
 from jsproto.errors import LocalProtocolError
@@ -204,11 +204,13 @@ def _plain(part: object) -> object:
         case Enum():
             return part.name
         case list() | tuple() | set() | frozenset():
-            return [_plain(each) for each in part]
+            return [_plain(each) for each in cast("Iterable[object]", part)]
         case None | bool() | int() | float() | str() | bytes():
             return part
         case Mapping():
-            return sorted((str(name), repr(_plain(value))) for name, value in part.items())
+            return sorted(
+                (str(name), repr(_plain(value))) for name, value in cast("Mapping[str, object]", part).items()
+            )
         case _:
             names = [name for name in getattr(type(part), "__slots__", ()) if name[0] != "_"]
             return (type(part).__name__, [_plain(getattr(part, name)) for name in names])

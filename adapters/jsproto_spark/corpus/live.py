@@ -15,18 +15,19 @@ The state needs the store that knows columns: ``spark.sql.streaming.stateStore.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from attrs import frozen
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from jsproto.errors import LocalProtocolError
 from jsproto.trace import format as own
 from jsproto.trace.kept import kept, taken_up
-from jsproto.trace.lint import Finding, Lint, Severity
+from jsproto.trace.lint import Finding, Lint
 from jsproto.trace.reading import MOST_LINE
+from jsproto.trace.rules.table import Severity
 from jsproto_spark.corpus.judging import violation
 
 #: The store of states that this needs.
@@ -94,19 +95,24 @@ class _Watcher(StatefulProcessor):
     """One judge for each trace."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("judge", _STATE)
+        """The one thing that is kept."""
+        self._state: Any = handle.getValueState("judge", _STATE)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803 - Spark's names
+        """Pieces of one trace."""
         pieces = [bytes(row["payload"]) for row in sorted(rows, key=lambda row: int(row["sequence"]))]
-        known = self._state.get()
-        memory = Memory() if known is None else Memory(judge=bytes(known[0]), at=known[1], hidden=known[2], line=known[3], rest=bytes(known[4]))  # fmt: skip
-        memory, found = memory.after(pieces)
+        known = cast("tuple[Any, ...] | None", self._state.get())
+        memory, found = (Memory() if known is None else _memory(*known)).after(pieces)
         self._state.update((memory.judge, memory.at, memory.hidden, memory.line, memory.rest))
         for each in found:
             yield Row(trace_id=key[0], **each)
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _memory(judge: bytes, at: float, hidden: int, line: int, rest: bytes) -> Memory:
+    return Memory(judge=bytes(judge), at=at, hidden=hidden, line=line, rest=bytes(rest))
 
 
 def _record(reader: own.LineReader, line: bytes, number: int) -> Any:
