@@ -270,7 +270,7 @@ def _two_of(pair: object) -> tuple[object, object]:
         raise InvalidHeader(f"expected pairs (name, value), seen {shorten(pair)}")
     both = cast("Sequence[object]", pair)
     if len(both) != 2:
-        raise InvalidHeader(f"expected pairs (name, value), seen {shorten(pair)}")
+        raise InvalidHeader(f"expected pairs (name, value), seen {shorten(both)}")
     return both[0], both[1]
 
 
