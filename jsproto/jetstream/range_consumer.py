@@ -19,6 +19,7 @@ from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError, NoResponders
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.errors import ConfigIgnored
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.incarnation import Incarnation
@@ -57,7 +58,17 @@ class ByConsumer(RangeWay):
         over: something of it is lost; nothing of it counts any more.
     """
 
-    __slots__ = ("_api", "_stream", "incarnation", "leftovers", "order", "over", "pulls", "reading")
+    __slots__ = (
+        "_api",
+        "_stream",
+        "_subjects",
+        "incarnation",
+        "leftovers",
+        "order",
+        "over",
+        "pulls",
+        "reading",
+    )
 
     STATE: ClassVar[Codecs] = {
         "incarnation": PART,
@@ -75,6 +86,7 @@ class ByConsumer(RangeWay):
         super().__init__(track)
         self._api = api
         self._stream = stream
+        self._subjects = options.subjects
         self.order = Order()
         self.incarnation = Incarnation(api, stream, options)
         self.pulls = Pulls(Backlog(), options.pulls)
@@ -129,6 +141,11 @@ class ByConsumer(RangeWay):
         outcome = self.incarnation.outcome(now)
         if isinstance(outcome, ConsumerInfo):
             self.reading = True
+            if len(self._subjects) > 1 and set(outcome.config.filter_subjects) != set(self._subjects):
+                text = f"expected a consumer of stream {self._stream} with {len(self._subjects)} filters"
+                said = f"{text}, the server has left them out: it knows several since 2.10"
+                self._lost(ConfigIgnored(said, ("filter_subjects",)), Happening.FATAL)
+                return True
             self.pulls.begin(self._api.consumer_msg_next(self._stream, outcome.name), now)
             self._ask(port, now)
             if not outcome.num_pending:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jsproto.core.conversation import Stage, Wish
 from jsproto.errors import (
@@ -15,7 +18,12 @@ from jsproto.errors import (
     PermissionViolation,
     RequestTimeout,
 )
-from jsproto.jetstream.api.errors import InvalidConfiguration, JetStreamNotEnabled, StreamNotFound
+from jsproto.jetstream.api.errors import (
+    ConfigIgnored,
+    InvalidConfiguration,
+    JetStreamNotEnabled,
+    StreamNotFound,
+)
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.errors import (
@@ -164,6 +172,36 @@ def test_what_it_asks_of_a_way_is_written_down():
             call()
     assert base.resting
     assert base.given_up == ()
+
+
+@given(
+    st.sampled_from([Way.CONSUMER, Way.DIRECT]),
+    st.sets(st.integers(1, 40), max_size=9),
+    st.lists(st.integers(1, 41), max_size=4),
+    st.sampled_from([(), ("s.1",), ("s.0", "s.2")]),
+)
+def test_i62_read_again_in_other_parts_it_is_the_same(way, deleted, cuts, subjects):
+    """INVARIANTS 62: whatever the parts are, and however the stream has grown since."""
+    edges = [1, *sorted(cuts), 41]
+    read = []
+    for lo, hi in pairwise(edges):
+        rig = Rig(lo, hi, stored=40 + lo, way=way, subjects=subjects, opened=False, max_messages=7)
+        for seq in deleted:
+            rig.change("delete", seq)
+        rig.catch_up().open().settle()
+        while not rig.ended:
+            rig.take()
+            rig.settle()
+        assert rig.error is None or isinstance(rig.error, DataLost)
+        assert (rig.error is not None) == (lo < hi and lo < rig.leader.first)
+        read += rig.taken
+
+    wanted = [
+        seq for seq in range(1, 41) if seq not in deleted and (not subjects or f"s.{seq % 3}" in subjects)
+    ]
+    first = min((seq for seq in range(1, 41) if seq not in deleted), default=41)
+    if first == 1:
+        assert read == wanted
 
 
 # ------------------------------------------------------------------------------------------------ bounds
@@ -769,6 +807,20 @@ def test_a_creation_that_fails_is_tried_again():
 REFUSED = {
     "error": {"code": 400, "err_code": 10084, "description": "consumer in pull mode requires ack policy"}
 }
+
+
+def test_a_server_that_leaves_out_the_filters_is_too_old():
+    rig = Rig(1, 11, subjects=["s.1", "s.2"]).answer()
+    token, frame = rig.mux.popleft()
+    said = json.loads(frame[4])
+    del said["config"]["filter_subjects"]
+    rig.reader.replied(token, (*frame[:4], json.dumps(said).encode()), 0.0)
+    rig.settle()
+    rig.take()
+
+    assert isinstance(rig.error, ConfigIgnored)
+    assert rig.taken == []
+    assert rig.consumers == {}
 
 
 def test_a_consumer_that_the_server_refuses_ends_it():

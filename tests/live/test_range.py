@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from jsproto import (
+    ConfigIgnored,
     DataLost,
     DirectUnavailable,
     End,
@@ -263,6 +264,20 @@ def test_a_stream_without_direct_gets(nc):
 def test_a_stream_that_is_not_there(nc, way):
     with pytest.raises(StreamNotFound):
         sequences(nc.jetstream().stream("NOWHERE").read_range(1, 11, way=way))
+
+
+def test_an_old_server_is_read_by_consumer_and_with_one_filter(server_binary_of, until):
+    with NatsServer(server_binary_of("2.9.10")) as old, connect(old.url, **QUICK) as client:
+        stream = filled(client, 30)
+        names = [f"{stream.name}.1", f"{stream.name}.2"]
+
+        assert sequences(stream.read_range(1, 31)) == list(range(1, 31))
+        assert sequences(stream.read_range(1, 31, subjects=names[:1])) == list(range(1, 31, 3))
+        with pytest.raises(ConfigIgnored):
+            sequences(stream.read_range(1, 31, subjects=names))
+        with pytest.raises(DirectUnavailable, match=r"2\.11"):
+            sequences(stream.read_range(1, 31, way=Way.DIRECT))
+        until(lambda: stream.info().state.consumer_count == 0)
 
 
 def test_a_server_without_jetstream(server_binary_of, within):

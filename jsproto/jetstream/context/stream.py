@@ -630,6 +630,7 @@ class Stream:
             StreamRecreated: when it is read: it is another stream than ``created`` says.
             DataLost: when it is read: messages were removed before they were read.
             DirectUnavailable: when it is read: the stream is to be read directly and does not allow it.
+            ConfigIgnored: when it is read: the server is too old for several subjects.
             ReadStalled: when it is read: nothing came for ``patience`` seconds.
         """
         options = RangeOptions(
