@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Coroutine
+from functools import reduce
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from attrs import evolve
@@ -45,6 +46,7 @@ from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io._watch import Watch, watchers_of
 from jsproto_io._web import Speaker, WebSocket, speaker
+from jsproto_io.proxies import Tunnel, tunnel_of
 from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
@@ -64,6 +66,7 @@ class Base:
         "_options",
         "_secure",
         "_speaker",
+        "_tunnel",
         "_watchers",
         "_web",
         "_words",
@@ -79,6 +82,7 @@ class Base:
         self._secure = False
         self._words = options
         self._web = options.get("websocket") or WebSocket()
+        self._tunnel = tunnel_of(options.get("proxy"))
         self._jetstream = options.get("jetstream") or JetStream()
         self._watchers = watchers_of(options.get("watch"))
         self._options: Options = options_of(servers, ask=ask, **options)
@@ -210,7 +214,7 @@ class Base:
         if isinstance(order, Dial):
             self._layer = None
             self._secure = order.secure
-            self._dial(order.server)
+            self._dial(order.server if self._tunnel is None else self._tunnel.entrance)
         elif isinstance(order, Authenticate):
             self._authenticate(order)
         elif isinstance(order, Upgrade):
@@ -226,10 +230,10 @@ class Base:
 
     # ------------------------------------------------------------------ layers: TLS and WebSocket
 
-    def _cover(self, server: Server, *, secure: bool) -> None:
+    def _cover(self, server: Server, *, secure: bool, tunnel: Tunnel | None = None) -> None:
         """Begin to put over the stream that is open what stands between it and the connection."""
         try:
-            layer = self._layer = self._layers(server, secure=secure)
+            layer = self._layer = self._layers(server, secure=secure, tunnel=tunnel)
             layer.begin()
         except (JsprotoError, ValueError) as error:  # ValueError: a name that no certificate can show
             self._hang_up()
@@ -241,19 +245,23 @@ class Base:
         else:
             self._write(layer.outgoing())
 
-    def _layers(self, server: Server, *, secure: bool) -> Layer:
-        web = self._speaker(self._web, server) if server.web and self._speaker is not None else None
-        if web is not None and not secure:
-            return web
-        given = self._certificates
-        tls = Filter(given.context() if isinstance(given, TlsFiles) else given, server)
-        return tls if web is None else Over(web, tls)
+    def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> Layer:
+        """What stands over the stream, from the lowest on: the way through a proxy, TLS, a WebSocket; one of them at least."""
+        layers: list[Layer] = []
+        if tunnel is not None:
+            layers.append(tunnel.layer(server))
+        if secure:
+            given = self._certificates
+            layers.append(Filter(given.context() if isinstance(given, TlsFiles) else given, server))
+        if server.web and self._speaker is not None:
+            layers.append(self._speaker(self._web, server))
+        return reduce(lambda lower, upper: Over(upper, lower), layers)
 
     def _opened_stream(self, now: float) -> None:
         """The byte stream is open."""
         server = self._connection.server
-        if self._secure or server.web:
-            self._cover(server, secure=self._secure)
+        if self._secure or server.web or self._tunnel is not None:
+            self._cover(server, secure=self._secure, tunnel=self._tunnel)
         else:
             self._connection.transport_up(now)
 

@@ -23,6 +23,7 @@ from jsproto.wire.secret import Secretive
 from jsproto_io._options import ConnectOptions, Credentials
 from jsproto_io._references import FILE, NSC, path_of, profile_of, scheme_of, text_of
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, WebSocket
+from jsproto_io.proxies import SocksProxy
 
 
 class ContextOptions(ConnectOptions, total=False):
@@ -38,13 +39,14 @@ def arguments_of(settings: NatsContext, environ: Mapping[str, str]) -> ContextOp
     Raises:
         LocalProtocolError: see `jsproto_io.contexts.Context.options`.
     """
-    for member in ("socks_proxy", "windows_cert_store"):
-        if getattr(settings, member) is not None:
-            raise InvalidContext(f"expected a context without {member}, which is not supported here")
+    if settings.windows_cert_store is not None:
+        raise InvalidContext("expected a context without windows_cert_store, which is not supported here")
     settings = _looked_up(settings, environ)
     options: ContextOptions = {"servers": settings.servers}
     if settings.path is not None:
         options["websocket"] = WebSocket(path=settings.path)
+    if settings.socks_proxy is not None:
+        options["proxy"] = SocksProxy.parse(settings.socks_proxy)
     if settings.inbox_prefix is not None:
         options["inbox_prefix"] = settings.inbox_prefix
     if settings.jetstream != JetStream():

@@ -1,4 +1,4 @@
-"""What stands between the byte stream and the connection: TLS, a WebSocket, or one over the other.
+"""What stands between the byte stream and the connection: TLS, a WebSocket, the way through a proxy, or one over the other.
 
 Theory. A layer is a filter between bytes and bytes, the same for every adapter. It takes what came and gives what that says, takes what
 is to be said and gives what must be written. What it has to write of its own accord is ``outgoing``. Nothing here waits, and there is
@@ -118,5 +118,5 @@ class Over:
         return (self._lower.sent(words) if words else b"") + self._lower.goodbye()
 
     def cut(self) -> Exception | None:
-        """As the lower sees it, which is the first to feel it."""
-        return self._lower.cut()
+        """As the lower sees it, which is the first to feel it; or the upper, if that is nothing to the lower."""
+        return self._lower.cut() or self._upper.cut()

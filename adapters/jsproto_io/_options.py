@@ -16,6 +16,7 @@ from jsproto.jetstream.context import JetStream
 from jsproto_io._tls import TlsFiles
 from jsproto_io._watch import Watcher
 from jsproto_io._web import WebSocket
+from jsproto_io.proxies import Tunnel
 from jsproto_io.recording import Record
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
@@ -30,9 +31,10 @@ AsyncCredentials: TypeAlias = Callable[[Server, str], Auth | Awaitable[Auth]]
 class ConnectOptions(TypedDict, total=False):
     """The options of `jsproto.core.options.Options` by name; what they mean and default to is said there.
 
-    Five are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
+    Six are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
     required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the
     JetStream that ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its timeout.
+    ``proxy``: ``http://`` or ``socks5://`` with the place of a proxy, or a `jsproto_io.proxies.Tunnel`; every server is reached through it.
     ``watch``: called with the client and each event as it happens, one or several (see `jsproto_io._watch`).
     ``record``: a new file in which the connection writes down all that is said, without credentials, and without payloads unless a `TraceFile` asks for them.
     """
@@ -43,6 +45,7 @@ class ConnectOptions(TypedDict, total=False):
     tls_context: ssl.SSLContext | TlsFiles
     websocket: WebSocket
     jetstream: JetStream
+    proxy: str | Tunnel
     watch: Watcher | Iterable[Watcher]
     record: Record
     inbox_prefix: str
@@ -84,6 +87,7 @@ def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]
     if options.pop("tls_context", None) is not None:
         options.setdefault("tls", Tls.REQUIRED)
     options.pop("websocket", None)
+    options.pop("proxy", None)
     options.pop("watch", None)
     options.pop("record", None)
     js = options.pop("jetstream", None)

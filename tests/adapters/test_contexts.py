@@ -28,6 +28,7 @@ from jsproto_io import _references, contexts
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, Contexts, NatsContext, context
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds, WebSocket
+from jsproto_io.proxies import SocksProxy
 from tests.accounts import USER, creds, public, server_config
 
 HERE = Server(host="localhost")
@@ -425,6 +426,12 @@ def test_each_kind_of_credentials_becomes_what_connect_takes(environ, tmp_path):
         assert CANARY not in f"{given}"
 
 
+def test_a_proxy_becomes_what_connect_takes(environ):
+    assert (
+        SocksProxy("p", 1080, "u", CANARY) == options(environ, socks_proxy=f"socks5://u:{CANARY}@p")["proxy"]
+    )
+
+
 def test_a_token_goes_along_with_creds(environ):
     source = options(environ, creds=data(creds()), token=CANARY)["credentials"]
     answer = source(HERE, "nonce")
@@ -434,7 +441,7 @@ def test_a_token_goes_along_with_creds(environ):
 
 
 WRONG = {
-    "proxy": ({"socks_proxy": "socks5://p"}, InvalidContext, "without socks_proxy"),
+    "proxy": ({"socks_proxy": f"http://u:{CANARY}@p"}, InvalidConfig, "socks5://host:port"),
     "store": ({"windows_cert_store": "user"}, InvalidContext, "without windows_cert_store"),
     "both": ({"jetstream_domain": "a", "jetstream_api_prefix": "b"}, InvalidConfig, "a domain or a prefix"),
     "domain": ({"jetstream_domain": "a.*"}, InvalidSubject, "domain"),

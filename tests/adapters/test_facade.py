@@ -278,7 +278,7 @@ def test_handles_lead_up_and_down_and_show_what_they_know(module):
 # ---------------------------------------------------------------------------------------------- options
 
 
-def test_options_by_name_are_those_of_the_core_and_five_of_the_adapters():
+def test_options_by_name_are_those_of_the_core_and_six_of_the_adapters():
     ours = {each.name: str(each.type) for each in attrs.fields(Options)}
     del ours["servers"], ours["ask_for_credentials"]
 
@@ -289,6 +289,7 @@ def test_options_by_name_are_those_of_the_core_and_five_of_the_adapters():
     assert named.pop("jetstream") == "JetStream"
     assert named.pop("watch") == "Watcher | Iterable[Watcher]"
     assert named.pop("record") == "Record"
+    assert named.pop("proxy") == "str | Tunnel"
     assert named == ours
 
 
