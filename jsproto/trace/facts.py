@@ -80,6 +80,10 @@ class Pulled(NamedTuple):
     refused_pin: str
     #: A pull of an earlier link of this client that may still be alive in the same inbox.
     survivor: SeenPull | None
+    #: The same pull, sent on this link since it was made anew, to which nothing has come yet.
+    twin: SeenPull | None
+    #: How often in a row less than the most was asked for, with nothing owed and nothing that could wait to be taken.
+    shrunk: int
 
 
 class PullOver(NamedTuple):
@@ -138,6 +142,8 @@ class FlowAnswered(NamedTuple):
     link: Link
     command: PubLine
     mark: SeenMark | None
+    #: Deliveries before the question that the user has not taken yet, as far as the client tells.
+    untaken: int
 
 
 class FlowMissed(NamedTuple):
@@ -217,6 +223,22 @@ class GapKept(NamedTuple):
     seen: int
 
 
+class LeftBehind(NamedTuple):
+    """An ordered consumer was made anew because of a gap, and the one before, which lives, was not deleted."""
+
+    link: Link
+    consumer: SeenConsumer
+
+
+class GivenUp(NamedTuple):
+    """The client waits no longer for a pull that has not ended."""
+
+    link: Link
+    pull: SeenPull
+    #: Seconds that it had still to go.
+    left: float
+
+
 class SnapshotStalled(NamedTuple):
     """A snapshot ended because its chunks were not acknowledged."""
 
@@ -246,5 +268,7 @@ Fact: TypeAlias = (
     | NoPull
     | NotHeard
     | GapKept
+    | LeftBehind
+    | GivenUp
     | SnapshotStalled
 )

@@ -83,6 +83,14 @@ class Interest:
     most: int = 0
     most_bytes: int = 0
     active: bool = True
+    #: When the client asked about the consumer, for the first time since the last sign of it.
+    inquired: float = 0.0
+    #: Deliveries so far, how many of them are not settled, and which the user has taken, by number.
+    delivered: int = 0
+    unsettled: int = 0
+    taken: int = 0
+    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to be taken, one behind the other.
+    shrunk: int = 0
     pulls: list[SeenPull] = Factory(list[SeenPull])
 
     @property
@@ -102,8 +110,9 @@ class SeenConsumer:
     deleted: bool = False
     #: The link that made it without listening on its deliver subject.
     unheard_by: Link | None = None
-    #: The consumer sequence that comes next; 0 while none has come.
+    #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one came.
     expected: int = 0
+    gap: float | None = None
 
     @property
     def ordered(self) -> bool:
@@ -142,6 +151,9 @@ class SeenDelivery:
     settled: bytes | None = None
     asked: bool = False
     link: object = None
+    #: The subscription that it came through, and its number there, from 1.
+    interest: Interest | None = None
+    number: int = 0
 
 
 @define(eq=False)
@@ -154,6 +166,9 @@ class SeenMark:
     answers: int = 0
     #: Heartbeats since the last answer, or since the question, that missed one.
     missed: int = 0
+    #: Deliveries that came before the question, through the same subscription.
+    interest: Interest | None = None
+    behind: int = 0
 
 
 @define(eq=False)
@@ -196,6 +211,8 @@ class Link:
     #: The link that this one came after, if it is known to be of the same client.
     before: Link | None = None
     creates: int = 0
+    #: The client tells what its user takes: a recording of ours.
+    tells: bool = False
 
     def option(self, name: str) -> object:
         """What CONNECT said about something; ``None`` if it did not."""

@@ -41,7 +41,7 @@ from jsproto.trace.facts import (
 )
 from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenConsumer, bound
-from jsproto.trace.recording import Happened, Received, Record, Sent
+from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
 from jsproto.trace.seen.books import Books
 from jsproto.trace.seen.deliveries import Deliveries
 from jsproto.trace.seen.publishes import Publishes
@@ -165,6 +165,30 @@ class Observer:
                 self._opened(record.conn)
             elif record.name in _ENDS:
                 self._down(record.conn)
+            else:
+                self._told(record)
+        elif isinstance(record, Wished) and record.name == "open":
+            # A recording of ours: what the user takes is told too.
+            self._tells(record.conn, tells=True)
+
+    def _told(self, record: Happened) -> None:
+        """Something that the client says about itself."""
+        link = self.link(record.conn)
+        if link is None:
+            return
+        if record.name == "taken":
+            reply = record.detail.get("reply")
+            if isinstance(reply, str):
+                self._deliveries.taken(link, reply)
+        elif record.name == "notice" and record.detail.get("kind") == "SLOW_CONSUMER":
+            self._tells(record.conn, tells=False)  # what is dropped is never taken
+        elif record.name == "client_timeout" and record.detail.get("waiting_for") == "status":
+            self._pulls.given_up(link)
+
+    def _tells(self, conn: str, *, tells: bool) -> None:
+        link = self.link(conn)
+        if link is not None:
+            link.tells = tells
 
     # ------------------------------------------------------------------------------------------ links
 
@@ -177,6 +201,7 @@ class Observer:
         self._down(conn)
         before = self.link(conn)
         link = Link(conn=conn, at=self._books.now, number=self._opened_links, before=before)
+        link.tells = before is not None and before.tells
         self._opened_links += 1
         if before is not None:
             before.before = None  # one link back is all that is asked for
@@ -240,7 +265,7 @@ class Observer:
         if status is None or block is None:
             return
         if interest is not None and reply and status[0] == 100:
-            self._deliveries.mark(link, reply)
+            self._deliveries.mark(link, reply, interest)
         stalled = header_value(block, b"Nats-Consumer-Stalled") if status[0] == 100 else None
         if stalled:
             self._deliveries.stalled(link, stalled)
@@ -326,6 +351,8 @@ class Observer:
             if verb == _NEXT and len(names) == 2:
                 self._pulls.pull(link, (names[0], names[1]), command.reply, command.payload)
                 return
+            if verb == "CONSUMER.INFO" and len(names) == 2:
+                self._pulls.inquired(link, (names[0], names[1]))
             if verb or subject.startswith("$JS.API."):
                 self._requests.ask(link, command, verb, names)
                 return

@@ -6,13 +6,15 @@ from typing import Final
 
 from jsproto.jetstream.api.values import INT64_MAX
 from jsproto.trace.client import json_object, number
-from jsproto.trace.facts import NoPull, Pulled, PullOver, Silence
+from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
 #: Requests that wait so long want heartbeats: without them a lost one is noticed only at its end.
 LONG: Final = 30.0
 #: Refusals within three seconds that make a storm (B005 allows five).
 STORM: Final = 10
+#: Pulls in a row that ask for less than they could: one may be the rest of a bounded number, several are a counter that has drifted.
+SHRUNK: Final = 3
 
 
 def _no_reply(fact: Pulled) -> str | None:
@@ -126,6 +128,28 @@ def _old_inbox(fact: Pulled) -> str | None:
     return f"the pull in line {old.line} of the lost link is still alive in this inbox and owes {old.batch - old.got} messages"
 
 
+def _twin(fact: Pulled) -> str | None:
+    if fact.twin is None:
+        return None
+    return f"the same pull went out in line {fact.twin.line}, before anything came on the new link: one of them is of the time without a link"
+
+
+def _drifted(fact: Pulled) -> str | None:
+    if fact.shrunk != SHRUNK:
+        return None
+    return (
+        f"nothing is owed and nothing waits to be taken, and {fact.pull.batch} are asked for instead of {fact.interests[0].most}, "
+        f"for the {SHRUNK}. time in a row: what was counted as under way was never put right"
+    )
+
+
+def _given_up(fact: GivenUp) -> str | None:
+    return (
+        f"the pull in line {fact.pull.line} has {fact.left:.1f} s to go, and is waited for no longer: "
+        "what the server still sends for it is lost to whoever asked"
+    )
+
+
 def _storm(fact: PullOver) -> str | None:
     if fact.refusals != STORM:
         return None
@@ -182,6 +206,12 @@ RULES: Final = (
         clause="WIRE.b9 (ADR-42): 423", right="Forget the pin id when it is refused."),
     Rule(name="inbox-reused", fact=Pulled, severity=WARNING, judge=_old_inbox,
         clause="WIRE.k1: a pull outlives its link", right="Take a new inbox after every reconnect."),
+    Rule(name="pull-while-disconnected", fact=Pulled, severity=WARNING, judge=_twin,
+        clause="ADR-37.41, ADR-37.42: without a link no pull goes out, with a new one goes one", right="Keep no pull for a link that is down: ask anew, once, when it stands again."),
+    Rule(name="pending-drifted", fact=Pulled, severity=WARNING, judge=_drifted,
+        clause="ADR-37.24: a status takes off what will not come", right="Take Nats-Pending-Messages and Nats-Pending-Bytes of each status off what is counted as under way."),
+    Rule(name="pull-given-up-early", fact=GivenUp, severity=WARNING, judge=_given_up,
+        clause="ADR-37.5, ADR-13.14: the client waits longer than the server", right="Wait for the status that ends a pull, and a little longer than its expiry."),
     Rule(name="pull-storm", fact=PullOver, severity=ERROR, judge=_storm,
         clause="ADR-37.36, WIRE.b5 (B005, B023, B025)", right="Wait longer after each refusal; end where asking again cannot help."),
     Rule(name="heartbeats-ignored", fact=Silence, severity=ERROR, judge=_silence,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.trace.client import number
-from jsproto.trace.facts import Created, FlowAnswered, FlowMissed, GapKept, SnapshotStalled, Subscribed
+from jsproto.trace.facts import (
+    Created,
+    FlowAnswered,
+    FlowMissed,
+    GapKept,
+    LeftBehind,
+    SnapshotStalled,
+    Subscribed,
+)
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
 #: Heartbeats that miss an answer: two of them are what a client is given for everything (ADR-37).
@@ -44,6 +52,16 @@ def _twice(fact: FlowAnswered) -> str | None:
     if fact.mark is None or not fact.mark.answers or fact.mark.missed:
         return None
     return f"{fact.mark.subject} was answered already, and no heartbeat missed it"
+
+
+def _early(fact: FlowAnswered) -> str | None:
+    if not fact.untaken:
+        return None
+    return f"{fact.untaken} messages that came before the question were not taken when it was answered"
+
+
+def _left_behind(fact: LeftBehind) -> str | None:
+    return f"{fact.consumer.key[1]} was replaced because of a gap, lives on, and was not deleted"
 
 
 def _foreign(fact: FlowAnswered) -> str | None:
@@ -134,6 +152,8 @@ RULES: Final = (
         clause="ADR-15.49, WIRE.f2: flow control, Nats-Consumer-Stalled", right="Answer once what came before the question was taken."),
     Rule(name="flow-answered-twice", fact=FlowAnswered, severity=ERROR, judge=_twice,
         clause="ADR-15.50: flow control", right="Answer each subject once, and again only if a heartbeat misses it."),
+    Rule(name="flow-answered-early", fact=FlowAnswered, severity=WARNING, judge=_early,
+        clause="ADR-15.45: answered when everything before it was taken", right="Answer when the messages before the question were taken, not when they came."),
     Rule(name="flow-answer-altered", fact=FlowAnswered, severity=ERROR, judge=_foreign,
         clause="ADR-15.45, ADR-15.47: flow control", right="Answer on the reply subject as it came."),
     Rule(name="flow-answer-not-empty", fact=FlowAnswered, severity=WARNING, judge=_body,
@@ -152,6 +172,8 @@ RULES: Final = (
         clause="WIRE.g7: the subject wins, or 10017", right="Say one name."),
     Rule(name="ordered-name-reused", fact=Created, severity=ERROR, judge=_again,
         clause="WIRE.f6 (ADR-17; B070)", right="Give every incarnation a new name."),
+    Rule(name="ordered-left-behind", fact=LeftBehind, severity=WARNING, judge=_left_behind,
+        clause="ADR-15.22: who made a consumer deletes it (ADR-17)", right="Delete the consumer before when a new one is made; its inactive threshold is for clients that die."),
     Rule(name="gap-ignored", fact=GapKept, severity=ERROR, judge=_gap,
         clause="ADR-15.44, WIRE.f7 (ADR-17): a gap is a reset", right="Make the consumer anew behind the last good message."),
     Rule(name="snapshot-unanswered", fact=SnapshotStalled, severity=ERROR, judge=_snapshot,

@@ -61,7 +61,13 @@ class Deliveries:
         if spot is None:
             return
         key = spot[:2]
-        self._deliveries[frame[2]] = self._spots[spot] = SeenDelivery(key, self._books.line, link=link)
+        number = 0
+        if interest is not None:
+            interest.unsettled += 1
+            number = interest.delivered = interest.delivered + 1
+        self._deliveries[frame[2]] = self._spots[spot] = SeenDelivery(
+            key, self._books.line, link=link, interest=interest, number=number
+        )
         bound(self._deliveries)
         bound(self._spots)
         consumer = self._books.consumers.get(key)
@@ -75,6 +81,7 @@ class Deliveries:
         consumer.expected = seen + 1
         if not expected or seen == expected or interest is None:
             return
+        consumer.gap = self._books.now
         gap = GapKept(link, consumer, expected, seen)
         self._books.watch(self._books.now + GAP_PATIENCE, _Reset(interest, link.creates, gap))
 
@@ -92,6 +99,8 @@ class Deliveries:
         self._books.tell(Acked(link, command, delivery, alike, consumer))
         body = command.payload
         if delivery is not None and (not body or body.startswith(SETTLING)):
+            if delivery.settled is None and delivery.interest is not None:
+                delivery.interest.unsettled -= 1
             delivery.settled = body
             delivery.asked = bool(command.reply)
             delivery.link = link
@@ -100,18 +109,29 @@ class Deliveries:
 
     # ------------------------------------------------------------------------------------------ flow control
 
-    def mark(self, link: Link, subject: str) -> SeenMark:
+    def taken(self, link: Link, reply: str) -> None:
+        """The user has taken the delivery with this reply subject, and those before it."""
+        delivery = self._deliveries.get(reply)
+        if delivery is not None and delivery.link is link and delivery.interest is not None:
+            delivery.interest.taken = max(delivery.interest.taken, delivery.number)
+
+    def mark(self, link: Link, subject: str, interest: Interest | None = None) -> SeenMark:
         """The question that this subject answers, known or new."""
         mark = link.marks.get(subject)
         if mark is None:
             mark = link.marks[subject] = SeenMark(subject, self._books.now, self._books.line)
+            if interest is not None:
+                mark.interest, mark.behind = interest, interest.delivered
             bound(link.marks)
         return mark
 
     def flow(self, link: Link, command: PubLine) -> None:
         """The client answers a question of flow control."""
         mark = link.marks.get(command.subject)
-        self._books.tell(FlowAnswered(link, command, mark))
+        untaken = 0
+        if mark is not None and mark.interest is not None and link.tells:
+            untaken = max(0, mark.behind - mark.interest.taken)
+        self._books.tell(FlowAnswered(link, command, mark, untaken))
         if mark is not None:
             mark.answers += 1
             mark.missed = 0

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, final
 from jsproto.jetstream.pull import pinned_size
 from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
 from jsproto.trace.client import pull_of
-from jsproto.trace.facts import NoPull, Pulled, PullOver, Silence
+from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
 from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenPull
 from jsproto.trace.seen.books import Books
 from jsproto.wire.frames import Delivery
@@ -25,6 +25,8 @@ PULL_PATIENCE: Final = 30.0
 REFUSALS_OVER: Final = 3.0
 #: Pulls that are over and are kept, of one subscription: a late status may speak of them.
 MOST_OVER: Final = 8
+#: The same pull within so many seconds is one that was kept while there was no link, and sent with its twin.
+AT_ONCE: Final = 0.1
 
 _REFUSING: Final = frozenset({
     Verdict.GONE_FOR_NOW, Verdict.PULL_REFUSED, Verdict.DOES_NOT_FIT, Verdict.FATAL, Verdict.DELETED,
@@ -72,7 +74,7 @@ class _Life(NamedTuple):
         if interest.pulls[-1] is not pull:
             return
         patience = SILENT_BEATS * pull.heartbeat
-        since = max(interest.sign, pull.at)
+        since = max(interest.sign, pull.at, interest.inquired)
         if books.now - since < patience:
             books.watch(since + patience, self)
         else:
@@ -93,13 +95,16 @@ class Pulls:
         pull = pull_of(key, token, body, self._books.now, self._books.line)
         interests = link.interest_in(token) if token else []
         interest = interests[0] if interests else None
-        owed = owed_bytes = 0
+        owed = owed_bytes = shrunk = 0
         pin = ""
+        twin = None
         if interest is not None:
             # Behind one wildcard any number of readers can pull beside each other: only their inboxes tell them apart.
             mine = [each for each in interest.pulls if each.token == pull.token]
             owed = sum(each.owed(self._books.now) for each in mine)
             owed_bytes = sum(each.owed_bytes(self._books.now) for each in mine)
+            shrunk = self._shrunk(interest, pull, owed)
+            twin = self._twin(link, interest, pull, owed) if owed else None
             pins = [each for each in interest.pulls if each.end is End.PIN_LOST]
             pin = pins[-1].pin if pins else ""
         self._books.tell(
@@ -112,6 +117,8 @@ class Pulls:
                 owed_bytes,
                 pin,
                 self._survivor(link, pull),
+                twin,
+                shrunk,
             )
         )
         if interest is None:
@@ -142,6 +149,47 @@ class Pulls:
                     ):
                         return old
         return None
+
+    @staticmethod
+    def _shrunk(interest: Interest, pull: SeenPull, owed: int) -> int:
+        """How often in a row somebody who reads on and on, and could ask for the most, has asked for less, and got all of it."""
+        free = interest.loop and not owed and not interest.unsettled and interest.delivered > 0
+        bounded = pull.max_bytes or interest.most_bytes or pull.no_wait
+        less = free and not bounded and pull.batch < interest.most
+        filled = bool(interest.pulls) and interest.pulls[-1].end is End.FILLED
+        if not less:
+            interest.shrunk = 0
+        elif filled or not interest.shrunk:
+            interest.shrunk += 1
+        return interest.shrunk
+
+    def _twin(self, link: Link, interest: Interest, pull: SeenPull, owed: int) -> SeenPull | None:
+        """The same pull, at most a moment older, on a link that follows another one, if both ask for more than was ever owed there."""
+        last = interest.pulls[-1]
+        if link.before is None or interest.got or self._books.now - last.at > AT_ONCE or pull.no_wait:
+            return None
+        if (last.body, last.token, last.consumer) != (pull.body, pull.token, pull.consumer):
+            return None
+        before = [
+            each.most
+            for each in link.before.interests.values()
+            if any(old.consumer == pull.consumer for old in each.pulls)
+        ]
+        return last if before and owed + pull.batch > max(before) else None
+
+    def inquired(self, link: Link, key: ConsumerKey) -> None:
+        """The client asks about this consumer: who misses heartbeats and looks what has become of it has acted."""
+        for interest in link.interests.values():
+            if interest.pulls and interest.pulls[-1].consumer == key and interest.inquired <= interest.sign:
+                interest.inquired = self._books.now
+
+    def given_up(self, link: Link) -> None:
+        """The client says that it waits no longer: for the last pull of each subscription that is still open."""
+        now = self._books.now
+        for interest in link.interests.values():
+            last = interest.pulls[-1] if interest.pulls else None
+            if last is not None and last.expires and not last.over(now):
+                self._books.tell(GivenUp(link, last, last.at + last.expires - now))
 
     def delivered(self, interest: Interest, key: ConsumerKey, frame: Delivery) -> None:
         """A message of this consumer came to this subscription."""

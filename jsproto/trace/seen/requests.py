@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Final, cast, final
+from typing import Final, NamedTuple, cast, final
 
 from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.client import json_object, member
-from jsproto.trace.facts import Asked, Created, Refused
+from jsproto.trace.facts import Asked, Created, LeftBehind, Refused
 from jsproto.trace.ledger import ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
 from jsproto.trace.seen.books import Books
 
 _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
+
+
+#: An ordered consumer that is made anew within so many seconds behind a gap is so because of it.
+AFTER_GAP: Final = 5.0
+#: Seconds within which the one before is deleted then.
+DELETE_PATIENCE: Final = 10.0
+
+
+class _Delete(NamedTuple):
+    """The consumer before is to be deleted."""
+
+    link: Link
+    earlier: SeenConsumer
+
+    def look(self, books: Books, now: float) -> None:
+        if self.link.up and not self.earlier.deleted:
+            books.tell(LeftBehind(self.link, self.earlier))
 
 
 @final
@@ -59,6 +76,9 @@ class Requests:
         earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
         self._books.tell(Created(link, request, config, earlier))
+        gap = None if earlier is None else earlier.gap
+        if earlier is not None and gap is not None and self._books.now - gap <= AFTER_GAP:
+            self._books.watch(self._books.now + DELETE_PATIENCE, _Delete(link, earlier))
 
     def answer(self, link: Link, request: SeenRequest, payload: bytes) -> None:
         """The API answers."""

@@ -1,7 +1,7 @@
 """Each rule of the lint: a smallest trace that breaks it, and one beside it that keeps it.
 
 A trace is a list of steps on one link ``a``: a number moves the clock to so many seconds, bytes with ``>`` are the client's,
-others the server's, a text is an event. `hello` is the handshake of a client that does everything right.
+others the server's, a text is an event, alone or with its detail; with ``!`` it is a verb. `hello` is the handshake of a client that does everything right.
 """
 
 import json
@@ -9,7 +9,7 @@ import json
 import pytest
 
 from jsproto.trace.lint import MOST_TOLD, RULES, Lint, lint
-from jsproto.trace.recording import Happened, Received, Sent
+from jsproto.trace.recording import Happened, Received, Sent, Wished
 
 INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1000,"headers":true} \r\n'
 OLD_INFO = INFO.replace(b"2.15.1", b"2.9.10")
@@ -106,6 +106,46 @@ def ordered_gap(*then):
     ]
 
 
+def acked(number):
+    """A delivery of the pull consumer, and its ack."""
+    reply = f"$JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0"
+    return [msg("s", b"x", reply), pub(reply, b"+ACK")]
+
+
+def shrinking(*batches):
+    """A reader who asks for 10, and once before all has come; then for so many each time all has come and is acked."""
+    steps = [
+        *hello(),
+        SUB,
+        pull(10),
+        *acked(1),
+        pull(1),
+        *[step for at in range(2, 12) for step in acked(at)],
+    ]
+    at = 12
+    for batch in batches:
+        steps += [pull(batch), *[step for each in range(at, at + batch) for step in acked(each)]]
+        at += batch
+    return steps
+
+
+def flow_taken(count, verb):
+    """Two messages, a question, and its answer when so many were taken."""
+    replies = [f"$JS.ACK.S.C.1.{at}.{at}.1700000000000000000.0" for at in (1, 2)]
+    return [
+        *hello(),
+        (verb, {"of": "PushFeed", "number": 1}),
+        DELIVER,
+        *[msg("s", b"x", reply, "3") for reply in replies],
+        status("100 FlowControl Request", "_INBOX.d", "$JS.FC.S.C.a", "3"),
+        *[
+            ("taken", {"of": "PushFeed", "number": 1, "count": 1, "reply": reply})
+            for reply in replies[:count]
+        ],
+        pub("$JS.FC.S.C.a"),
+    ]
+
+
 def published(**headers):
     return [*hello(), pub("s", b"", **headers)]
 
@@ -149,6 +189,12 @@ CASES = {
     "pull-above-limit": ([*hello(), SUB, *info({"max_batch": 5}), pull(6)], [*hello(), SUB, *info({"max_batch": 5}), pull(5)]),
     "pin-stale": ([*hello(), SUB, pull(id="x"), status("423 Nats-Wrong-Pin-Id"), pull(id="x")], [*hello(), SUB, pull(id="x"), status("423 Nats-Wrong-Pin-Id"), pull()]),
     "inbox-reused": ([*hello(), SUB, pull(), "eof", *hello(), SUB, pull()], [*hello(), SUB, pull(), "eof", *hello(), b">SUB _INBOX.q 2\r\n", pull(reply="_INBOX.q")]),
+    "pull-while-disconnected": (
+        [*hello(), SUB, pull(10), "eof", 1.0, *hello(), b">SUB _INBOX.q 2\r\n", pull(10, reply="_INBOX.q"), pull(10, reply="_INBOX.q")],
+        [*hello(), SUB, pull(10), "eof", 1.0, *hello(), b">SUB _INBOX.q 2\r\n", pull(5, reply="_INBOX.q"), pull(5, reply="_INBOX.q")],
+    ),
+    "pending-drifted": (shrinking(8, 6, 4), shrinking(8, 10, 8, 10, 8)),
+    "pull-given-up-early": ([*hello(), SUB, pull(1), 5.0, ("client_timeout", {"waiting_for": "status"})], [*hello(), SUB, pull(1), 11.0, ("client_timeout", {"waiting_for": "status"})]),
     "pull-storm": ([*hello(), SUB, *([pull(), status("503")] * 10)], [*hello(), SUB, *([pull(), status("503")] * 5), 4.0, *([pull(), status("503")] * 5)]),
     "heartbeats-ignored": ([*LOOP, 5.0, pub("s")], [*LOOP, 3.0, status("100 Idle Heartbeat"), 5.0, pub("s"), pull(15, idle_heartbeat=10**9)]),
     "pull-stalled": ([*LOOP, LEADER, 31.0, pub("s")], [*LOOP, LEADER, 1.0, pull(10), 32.0, pub("s")]),
@@ -166,6 +212,7 @@ CASES = {
     "deliver-group-ignored": ([*hello(), SUB, *info({"deliver_subject": "d", "deliver_group": "g"}), b">SUB d 3\r\n"], [*hello(), SUB, *info({"deliver_subject": "d", "deliver_group": "g"}), b">SUB d g 3\r\n"]),
     "flow-unanswered": ([*ASKED_FLOW, MISSING, MISSING, MISSING], [*ASKED_FLOW, MISSING, pub("$JS.FC.S.C.a"), MISSING, MISSING]),
     "flow-answered-twice": ([*ASKED_FLOW, pub("$JS.FC.S.C.a"), pub("$JS.FC.S.C.a")], [*ASKED_FLOW, pub("$JS.FC.S.C.a"), MISSING, pub("$JS.FC.S.C.a")]),
+    "flow-answered-early": (flow_taken(1, "!open"), flow_taken(2, "!open")),
     "flow-answer-altered": ([*ASKED_FLOW, pub("$JS.FC.S.C.b")], [*ASKED_FLOW, pub("$JS.FC.S.C.a")]),
     "flow-answer-not-empty": ([*ASKED_FLOW, pub("$JS.FC.S.C.a", b"+ACK")], [*ASKED_FLOW, pub("$JS.FC.S.C.a")]),
     "flow-without-heartbeat": ([*hello(), SUB, DELIVER, *create({**PUSH, "idle_heartbeat": 0})], [*hello(), SUB, DELIVER, *create(PUSH)]),
@@ -175,6 +222,7 @@ CASES = {
     "filter-contradicts": ([*hello(), SUB, *create({"filter_subject": "a", "filter_subjects": ["b"]})], [*hello(), SUB, *create({"filter_subject": "a"})]),
     "name-contradicts": ([*hello(), SUB, *create({"name": "D"})], [*hello(), SUB, *create({"name": "C", "durable_name": "C"})]),
     "ordered-name-reused": ([*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED)], [*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED, "D")]),
+    "ordered-left-behind": (ordered_gap(*create(ORDERED, "D")), ordered_gap(api("CONSUMER.DELETE.S.C"), *create(ORDERED, "D"))),
     "gap-ignored": (ordered_gap(), ordered_gap(*create(ORDERED, "D"))),
     "snapshot-unanswered": ([*hello(), SUB, status("408 No Flow Response")], [*hello(), SUB, status("204")]),
     "header-damaged": ([*hello(), pub("s", block=b"NATS/1.0\r\nA: b\r\n\r\nNats-Msg-Id: 1\r\n\r\n")], published(A="b")),
@@ -209,6 +257,21 @@ MORE = [
     ("start-contradicts", [*hello(), SUB, *create({"opt_start_seq": 1, "opt_start_time": "2024-01-01T00:00:00Z"})], [*hello(), SUB, *create({"opt_start_time": "2024-01-01T00:00:00Z"})]),
     ("increment-unreadable", [*hello(), pub("s", b"1", Nats_Incr="+1")], [*hello(), pub("s", b"", Nats_Incr="-1")]),
     ("batch-unreadable", published(Nats_Batch_Id="b" * 65, Nats_Batch_Sequence=1), published(Nats_Batch_Id="b" * 64, Nats_Batch_Sequence=1)),
+    ("flow-answered-early", flow_taken(0, "!open"), flow_taken(0, "open")),
+    ("flow-answered-early", [*hello(), ("!open", {}), "eof", *flow_taken(1, "nothing")], [*flow_taken(2, "!open")[:-1], ("notice", {"kind": "SLOW_CONSUMER"}), pub("$JS.FC.S.C.a")]),
+    ("flow-answered-early", flow_taken(1, "!open"), [*flow_taken(1, "!open")[:-1], ("notice", {"kind": "SLOW_CONSUMER"}), pub("$JS.FC.S.C.a")]),
+    ("heartbeats-ignored", [*LOOP, 2.5, api("CONSUMER.INFO.S.C"), 7.0, pub("s")], [*LOOP, 2.5, api("CONSUMER.INFO.S.C"), 6.0, pub("s")]),
+    ("heartbeats-ignored", [*LOOP, *[step for at in (2.0, 3.0, 4.0, 5.0) for step in (at, api("CONSUMER.INFO.S.C"))], 6.5, pub("s")], [*LOOP, 2.5, api("CONSUMER.INFO.S.C"), 6.0, pub("s")]),
+    ("pull-while-disconnected", [*hello(), SUB, pull(10), "eof", *hello(), SUB, pull(10), pull(10)], [*hello(), SUB, pull(10), "eof", *hello(), SUB, pull(10), 0.2, pull(10)]),
+    ("pull-while-disconnected", [*hello(), SUB, pull(10), "eof", *hello(), SUB, pull(10), pull(10)], [*hello(), SUB, pull(10), "eof", *hello(), SUB, pull(10), pull(9), pull(10, consumer="D")]),
+    ("pull-given-up-early", [*hello(), SUB, pull(1), 5.0, ("client_timeout", {"waiting_for": "status"})], [*hello(), ("client_timeout", {"waiting_for": "status"}), SUB, ("client_timeout", {"waiting_for": "status"}), pull(1), ("client_timeout", {"waiting_for": "pub ack"})]),
+    ("ordered-left-behind", ordered_gap(*create(ORDERED, "D")), ordered_gap(6.0, *create(ORDERED, "D"))),
+    ("ordered-left-behind", ordered_gap(*create(ORDERED, "D")), ordered_gap(*create(ORDERED, "D"), "eof")),
+    ("pending-drifted", shrinking(8, 6, 4), shrinking(8, 6, 10, 4)),
+    # The rest of a bounded number, asked for again and again while nothing comes.
+    ("pending-drifted", shrinking(8, 6, 4), [*shrinking(8), *[pull(6), status("408 Request Timeout", Nats_Pending_Messages=6, Nats_Pending_Bytes=0)] * 5]),
+    # The question is known from a heartbeat alone; what was taken is not.
+    ("flow-answered-early", flow_taken(1, "!open"), [("!open", {}), *hello(), ("!open", {}), DELIVER, MISSING, ("taken", {"reply": D1}), ("taken", {}), pub("$JS.FC.S.C.a")]),
     ("not-resubscribed", [*hello(), b">SUB a 2\r\n", "eof", *hello(), b"PONG\r\n", 20.0, pub("s")], [*hello(), b">SUB a 2\r\n", "eof", *hello(), b">SUB > 3\r\n", b"PONG\r\n", 20.0, pub("s")]),
 ]
 # fmt: on
@@ -221,8 +284,10 @@ def records(steps):
             at = step
             continue
         line += 1
-        if isinstance(step, str):
-            yield line, Happened(at=at, conn="a", name=step, detail={})
+        if isinstance(step, str | tuple):
+            name, detail = (step, {}) if isinstance(step, str) else step
+            kind = Wished if name.startswith("!") else Happened
+            yield line, kind(at=at, conn="a", name=name.removeprefix("!"), detail=detail)
         elif step.startswith(b">"):
             yield line, Sent(at=at, conn="a", data=step[1:])
         else:
