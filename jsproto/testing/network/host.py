@@ -53,9 +53,11 @@ class Host:
         starved_until: nobody ticks before.
         read: bytes that came.
         written: bytes that went out.
+        stale: what `due` would say has to be found out anew: something has happened to it.
     """
 
     __slots__ = (
+        "_due",
         "cable",
         "dialled",
         "frozen_until",
@@ -63,6 +65,7 @@ class Host:
         "name",
         "read",
         "shift",
+        "stale",
         "starved_until",
         "user",
         "written",
@@ -79,21 +82,28 @@ class Host:
         self.starved_until = -math.inf
         self.read = 0
         self.written = 0
+        self.stale = True
+        self._due = math.inf
 
-    def due(self) -> float | None:
-        """When it has something to do, in the network's time."""
-        at: float | None = None
+    def due(self) -> float:
+        """When it has something to do, in the network's time; infinity for never."""
+        if self.stale:
+            self._due = self._found_due()
+            self.stale = False
+        return self._due
+
+    def _found_due(self) -> float:
+        at = math.inf
         deadline = self.machine.next_deadline()
         if deadline is not None:
             at = max(deadline - self.shift, self.starved_until)
-        for each in (self.user.due(),):
-            if each is not None and (at is None or each - self.shift < at):
-                at = each - self.shift
-        if self.dialled is not None and (at is None or self.dialled < at):
+        wish = self.user.due()
+        if wish is not None and wish - self.shift < at:
+            at = wish - self.shift
+        if self.dialled is not None and self.dialled < at:
             at = self.dialled
-        cable = self.cable
-        if cable is not None:
-            arrival = cable.down.due()
-            if arrival is not None and (at is None or arrival < at):
+        if self.cable is not None:
+            arrival = self.cable.down.due()
+            if arrival is not None and arrival < at:
                 at = arrival
-        return at if at is None or at >= self.frozen_until else self.frozen_until
+        return max(at, self.frozen_until)

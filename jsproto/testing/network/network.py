@@ -66,9 +66,11 @@ class Network:
         "_agenda",
         "_cables",
         "_chance",
+        "_deadline",
         "_max_pending",
         "_order",
         "_refused_until",
+        "_served",
         "_standing",
         "digest",
         "hosts",
@@ -102,6 +104,9 @@ class Network:
         self._order = 0
         self._refused_until = -math.inf
         self._standing = 0
+        #: Something may have happened to the server, so its deadline has to be found out anew.
+        self._served = True
+        self._deadline = math.inf
 
     # ------------------------------------------------------------------------------------------------ time
 
@@ -130,12 +135,14 @@ class Network:
         Raises:
             Restless: somebody does not come to rest.
         """
+        self._unsettle()
         while (moment := self._next()) <= end:
             self._live(moment)
         self.now = max(self.now, end)
 
     def stir(self) -> None:
         """Somebody did something beside the network, with a machine or with the model: let it take its course."""
+        self._unsettle()
         self._collect()
         for host in self.hosts:
             if self.now >= host.frozen_until:
@@ -151,18 +158,24 @@ class Network:
         moment = math.inf
         if self._agenda:
             moment = self._agenda[0][0]
-        deadline = self.server.next_deadline()
-        if deadline is not None and deadline < moment:
-            moment = deadline
+        if self._served:
+            self._served = False
+            deadline = self.server.next_deadline()
+            self._deadline = math.inf if deadline is None else deadline
+        moment = min(moment, self._deadline)
         for cable, _ in self._cables.values():
             due = cable.up.due()
             if due is not None and due < moment:
                 moment = due
         for host in self.hosts:
-            due = host.due()
-            if due is not None and due < moment:
-                moment = due
+            moment = min(moment, host.due())
         return moment
+
+    def _unsettle(self) -> None:
+        """Whatever was known of what comes next may have changed."""
+        self._served = True
+        for host in self.hosts:
+            host.stale = True
 
     def _live(self, moment: float) -> None:
         """All that happens at one moment."""
@@ -176,15 +189,19 @@ class Network:
         now = self.now
         while self._agenda and self._agenda[0][0] <= now:
             heappop(self._agenda)[2]()
-        for cable, _ in list(self._cables.values()):
+            self._unsettle()
+        for cable, host in list(self._cables.values()):
             due = cable.up.due()
             if due is not None and due <= now:
                 self._hear(cable)
-        self.server.handle_tick(now)
-        self._collect()
+                host.stale = True  # the end of its link may be on its way back
+        if self._deadline <= now:
+            self.server.handle_tick(now)
+            self._served = True
+        if self._served:
+            self._collect()
         for host in self.hosts:
-            due = host.due()
-            if due is not None and due <= now:
+            if host.due() <= now:
                 self._drive(host)
 
     # ------------------------------------------------------------------------------------------------ the server's end
@@ -192,6 +209,7 @@ class Network:
     def _hear(self, cable: Cable) -> None:
         """What has arrived at the server."""
         server, now = self.server, self.now
+        self._served = True
         for each in cable.up.arrived(now):
             if isinstance(each, End):
                 if cable.heard:
@@ -209,16 +227,18 @@ class Network:
     def _collect(self) -> None:
         """What the server has said goes on its way."""
         server, now = self.server, self.now
-        for cid, (cable, _) in list(self._cables.items()):
+        for cid, (cable, host) in list(self._cables.items()):
             if not cable.heard:
                 continue
             data = server.data_to_send(cid)
             if data:
+                host.stale = True
                 cable.down.push(data, now)
                 if cable.down.size > self._max_pending:
                     self._cut_slow(cable)
                     continue
             if server.closed(cid):
+                host.stale = True
                 self._forgotten(cable)
                 cable.down.finish(None, now)
 
@@ -234,6 +254,7 @@ class Network:
     def _drive(self, host: Host) -> None:
         """Do for one client what an adapter does."""
         now = self.now
+        host.stale = True
         machine = host.machine
         local = now + host.shift
         deadline = machine.next_deadline()

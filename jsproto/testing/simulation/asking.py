@@ -27,7 +27,7 @@ class Asks(Worker):
         self.subscription: Subscription | None = None
         self.open_requests: dict[int, tuple[Procedure[Message], float, float, bool]] = {}
         self.asked = 0
-        self.pause = chance.choice((0.05, 1.0, 10.0))
+        self.pause = chance.choice((0.3, 2.0, 10.0))
         self.most = chance.choice((1, 5))
         self.at = chance.between(0.0, 3.0)
         self.next_at = self.at
