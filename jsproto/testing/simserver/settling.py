@@ -193,6 +193,10 @@ class Settling:
     def _check(self, now: int) -> None:
         """Which acknowledgements are overdue; those are delivered again, or given up at max_deliver."""
         ledger = self._ledger
+        # What has left the stream since, by its age or by a limit, is owed no more (nats-server ``checkPending``).
+        gone = [seq for seq in ledger.outstanding if seq < self._stream.first]
+        if gone:
+            ledger.purged(gone, self._stream.first, self._consumer_seq, self._cursor.next_seq)
         late, following = ledger.overdue(now, self._ack_wait, self._backoff)
         late = [seq for seq in late if not self._exhausted(seq, now)]
         if late:

@@ -374,3 +374,17 @@ def test_acks_of_the_second_form(make):
     client.pub(ack, "+ACK", "in.a")
 
     assert client.hear() == "MSG in.a 1 0~~"
+
+
+def test_what_grew_too_old_is_owed_no_more_once_the_server_looks(make):
+    """Found by the simulator; seen on 2.9.10 and 2.15.1."""
+    client = make(stream={"max_age": 2 * 10**9}, consumer={"ack_wait": 10**9}, publish=3)
+    client.pull(batch=2)
+
+    def owed():
+        info = client.server.request("CONSUMER.INFO.S.C", None, client.now)
+        return info["num_ack_pending"], info["num_pending"], info["ack_floor"]["stream_seq"]
+
+    assert owed() == (2, 1, 0)
+    client.wait(4.0)
+    assert owed() == (0, 0, 2)
