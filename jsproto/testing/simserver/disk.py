@@ -35,8 +35,10 @@ class Image:
 
     def __init__(self, jetstream: JetStream, *, consumers_only: bool = False) -> None:
         shared: list[object] = [jetstream, jetstream.router, jetstream.lottery, jetstream.profile]
-        if consumers_only:
-            shared += jetstream.streams.values()
+        for stream in jetstream.streams.values():
+            shared += (
+                [stream] if consumers_only else stream.after(stream.first)
+            )  # messages at rest never change
         memo: dict[int, object] = {id(each): each for each in shared}
         self._consumers_only = consumers_only
         self._streams: dict[str, Stream] = copy.deepcopy(jetstream.streams, memo)

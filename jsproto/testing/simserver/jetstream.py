@@ -36,6 +36,7 @@ class JetStream:
         "_agenda",
         "_by_key",
         "_keys",
+        "_moved",
         "_next_key",
         "_now",
         "_pushed",
@@ -73,6 +74,8 @@ class JetStream:
         #: What clients asked for and the model cannot do.
         self.not_modelled: list[str] = []
         self._reach: dict[str, Stream | None] = {}
+        #: Streams whose deadlines have to be planned anew.
+        self._moved: dict[str, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
         self._pushed: dict[str, list[tuple[Stream, PushConsumer]]] | None = {}
         self._agenda = Agenda()
@@ -290,21 +293,33 @@ class JetStream:
     # ------------------------------------------------------------------------------------------------ time
 
     def refresh(self, stream: Stream) -> None:
-        """Plan anew what may have moved: the stream and all its consumers."""
-        if stream.name not in self.streams:
-            return
-        self._plan(stream)
-        for consumer in self.consumers[stream.name].values():
-            self._plan(consumer)
+        """The deadlines of this stream and its consumers may have moved: they are planned anew before anybody looks."""
+        self._moved[stream.name] = None
+
+    def _replan(self) -> None:
+        for name in self._moved:
+            stream = self.streams.get(name)
+            if stream is None:
+                continue
+            self._plan(stream)
+            for consumer in self.consumers[name].values():
+                self._plan(consumer)
+        self._moved.clear()
 
     def deadline(self) -> int | None:
         """The next moment at which something may be due, in nanoseconds."""
+        if self._moved:
+            self._replan()
         at = self._agenda.next()
         return int(at) if at is not None else None
 
     def ticked(self, now: int) -> None:
         """Do everything that is due."""
-        while (key := self._agenda.due(now)) is not None:
+        while True:
+            self._replan()
+            key = self._agenda.due(now)
+            if key is None:
+                return
             owner = self._by_key[key]
             if isinstance(owner, Stream):
                 owner.ticked(now)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from jsproto.errors import LocalProtocolError, shorten
@@ -211,6 +212,12 @@ class SimServer:
         at = self._live_until(now)
         if self._up:
             self._published(None, PubLine(subject, "", block, payload), at)
+
+    def publish_run(self, subject: str, payloads: Iterable[bytes], now: float) -> None:
+        """Several messages from the side at one moment."""
+        at = self._live_until(now)
+        for payload in payloads if self._up else ():
+            self._published(None, PubLine(subject, "", None, payload), at)
 
     # ------------------------------------------------------------------------------------------------ faults
 

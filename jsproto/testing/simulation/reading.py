@@ -211,6 +211,17 @@ class Consumes(Reader):
         return () if self.feed is None else (cast("Conversation[object]", self.feed),)
 
 
+class Steady(Consumes):
+    """Reads with the options that there are by default, takes all there is, and acknowledges it: what speed is measured with."""
+
+    def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
+        super().__init__(name, connection, world, chance)
+        self.options = ConsumeOptions(on_deleted=OnDeleted.RETRY)
+        self.plain = True
+        self.pause = 0.0
+        self.fickle = False
+
+
 class Fetches(Reader):
     """Reads in batches, one after the other; ``single`` reads one message at a time."""
 

@@ -24,7 +24,7 @@ from jsproto.testing.simulation.asking import Asks
 from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
 from jsproto.testing.simulation.ordering import Orders
 from jsproto.testing.simulation.publishing import Publishes
-from jsproto.testing.simulation.reading import Consumes, Fetches
+from jsproto.testing.simulation.reading import Consumes, Fetches, Steady
 from jsproto.testing.simulation.scenario import CALM, QUIET, Scenario, Work, drawn
 from jsproto.testing.simulation.trouble import Trouble
 from jsproto.testing.simulation.worker import Household, Worker
@@ -252,6 +252,8 @@ class Simulation:
         match work.kind:
             case "consume":
                 return Consumes(name, connection, self, chance)
+            case "steady":
+                return Steady(name, connection, self, chance)
             case "fetch":
                 return Fetches(name, connection, self, chance)
             case "next":
@@ -269,8 +271,8 @@ class Simulation:
         if not self.quiet:
             first = self._published + 1
             self._published += scenario.burst
-            for number in range(first, self._published + 1):
-                network.server.publish("s.side", b"%d%b" % (number, self._payload), network.now)
+            payloads = [b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)]
+            network.server.publish_run("s.side", payloads, network.now)
         pause = scenario.burst / scenario.rate
         network.at(network.now + self._source.between(0.5 * pause, 1.5 * pause), self._publish)
 

@@ -221,3 +221,14 @@ def test_a_connection_that_is_long_gone_is_forgotten():
     assert server.closed(cids[-1])
     with pytest.raises(LocalProtocolError, match="not long gone"):
         server.closed(cids[0])
+
+
+def test_several_messages_from_the_side_are_like_each_of_them(make):
+    client = make(consumer={})
+    client.pull(batch=3)
+    client.server.publish_run("s.a", [b"1", b"2"], 0.0)
+    assert client.hear().count("MSG s.a") == 2
+    client.server.kill(0.0)
+    client.server.publish_run("s.a", [b"3"], 0.0)
+
+    assert client.server.jetstream.streams["S"].last == 2
