@@ -21,7 +21,7 @@ from tests.served import served
 
 pytestmark = pytest.mark.live
 
-SERVERS = {"tcp": "2.15.1", "tls": "2.9.10", "tls-first": "2.14.0", "wss": "2.15.1"}
+SERVERS = {"tcp": "2.15.1", "tls": "2.9.10", "tls-first": "2.14.0", "ws": "2.14.0", "wss": "2.15.1"}
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "selectors_adapter.py"
 
 

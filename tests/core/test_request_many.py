@@ -144,6 +144,22 @@ def test_a_stall_counts_from_each_answer_and_the_first_may_take_longer():
     assert ENDED is made.take(14.5)
 
 
+def test_b190_the_silence_counts_from_the_first_answer_on_and_a_lost_link_says_how_many_came():
+    slow, cut = (opened(stall=0.5, timeout=5.0) for _ in range(2))
+    for made in (slow, cut):
+        made.ticked(11.9)
+        made.delivered([frame(b"1")], 12.0)
+    slow.delivered([frame(b"2")], 12.375)
+    slow.ticked(12.875)
+    cut.link_down(Disconnected("x"), 12.25)
+
+    assert (Gathered.STALL, [b"1", b"2"]) == (slow.end_of, payloads(slow))
+    assert ENDED is slow.take(12.875)
+    assert b"1" == cut.take(12.25).payload
+    with pytest.raises(Disconnected, match="1 had come"):
+        cut.take(12.25)
+
+
 def test_the_time_for_all_of_it_is_a_good_end_if_anybody_answered():
     made = opened(timeout=2.0, stall=5.0)
     made.delivered([frame(b"1")], 11.0)

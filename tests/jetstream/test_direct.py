@@ -209,6 +209,24 @@ def test_a_status_that_ends_it_is_its_error(line: str, error: type[Exception]) -
     rig.ended_with(error)
 
 
+def test_b206_only_an_end_that_is_one_ends_a_batch() -> None:
+    refused, cut, empty = Rig(), Rig(), Rig()
+    for rig in (refused, cut):
+        rig.message(1, 8)
+        rig.message(2, 7)
+    refused.status("413 Too Many Results")
+    cut.batch.port.up = False
+    cut.batch.link_down(Disconnected("gone"), cut.now)
+    empty.status("404 Message Not Found")
+
+    assert (refused.taken(), cut.taken()) == ([1, 2], [1, 2])
+    refused.ended_with(TooManyResults)
+    assert cut.take() is NEED_DATA  # it is not complete, and goes on with the next link
+    cut.batch.closed(ConnectionClosed("no link any more"), cut.now)
+    cut.ended_with(ConnectionClosed)
+    assert empty.take() is ENDED
+
+
 # ------------------------------------------------------------------------------------- as the stream was
 
 
