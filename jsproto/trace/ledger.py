@@ -1,15 +1,18 @@
 """What the Observer keeps books of: links, subscriptions, pulls, deliveries, consumers, requests.
 
-Theory. These are records, not machines: each says what was seen of one thing, with the time and the line at which it was seen. All tables
-are bounded; what was forgotten is never judged.
+Theory. These are records, not machines: each says what was seen of one thing, with the time and the line at which it was seen.
+
+All tables are bounded, so a trace of any length takes the same memory. A table that is full forgets its older half; links share what room there is
+for tables of their own. What was forgotten is never judged: a fact that something was *not* there is only told, or only judged, where the
+table that would know it has forgotten nothing (`Link.forgot`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from attrs import Factory, define
 
@@ -19,7 +22,15 @@ from jsproto.wire.subjects import subject_matches
 
 #: Entries that one table keeps, the newest.
 MOST: Final = 32_768
+#: Entries that the tables of one kind have together, of all links that are known.
+ROOM: Final = 4 * MOST
+#: Entries that the tables of a link keep when it has ended.
+MOST_PAST: Final = 256
+#: Bytes of a request that are kept behind the moment in which it was judged.
+MOST_BODY: Final = 1024
 
+#: Tables of a link of which it is told that something is not in them.
+Table: TypeAlias = Literal["interests", "sids", "marks", "pings"]
 Json: TypeAlias = Mapping[str, object]
 ConsumerKey: TypeAlias = tuple[str, str]
 
@@ -177,7 +188,8 @@ class SeenPublish:
 
     subject: str
     msg_id: str
-    payload: bytes
+    #: The payload, or a digest of it where that is shorter.
+    digest: bytes
     link: Link
     line: int
     answered: bool = False
@@ -200,7 +212,8 @@ class Link:
     #: The first PONG came.
     ready: bool = False
     interests: dict[str, Interest] = Factory(dict[str, Interest])
-    sids: set[str] = Factory(set[str])
+    #: Every sid that was given out.
+    sids: dict[str, None] = Factory(dict[str, None])
     requests: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
     publishes: dict[str, SeenPublish] = Factory(dict[str, SeenPublish])
     marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
@@ -213,6 +226,21 @@ class Link:
     creates: int = 0
     #: The client tells what its user takes: a recording of ours.
     tells: bool = False
+    #: Tables of this link that have forgotten something.
+    forgot: set[Table] = Factory(set[Table])
+
+    def keep(self, most: int) -> None:
+        """Each table keeps so many entries at most, the newest half of them if it had more."""
+        for _, interest in bound(self.interests, most):
+            interest.active = False
+            self.forgot.add("interests")
+        bound(self.publishes, most)
+        if bound(self.sids, most):
+            self.forgot.add("sids")
+        if bound(self.marks, most):
+            self.forgot.add("marks")
+        bound(self.requests, most)
+        bound(self.refusals, most)
 
     def option(self, name: str) -> object:
         """What CONNECT said about something; ``None`` if it did not."""
@@ -237,11 +265,16 @@ class Link:
         ]
 
 
-def bound(table: dict[_K, _V]) -> None:
-    """Forgets the older half of a table that has more than `MOST` entries.
+def bound(table: dict[_K, _V], most: int | None = None) -> Sequence[tuple[_K, _V]]:
+    """Forgets the older half of a table that has more than so many entries (`MOST`), and gives what was forgotten.
 
     All at once: a dict that loses its first entry again and again looks for the next one through all that went before.
     """
-    if len(table) > MOST:
-        for key in list(islice(table, len(table) - MOST // 2)):
-            del table[key]
+    if most is None:
+        most = MOST
+    if len(table) <= most:
+        return ()
+    forgotten = list(islice(table.items(), len(table) - most // 2))
+    for key, _ in forgotten:
+        del table[key]
+    return forgotten

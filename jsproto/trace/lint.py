@@ -1,7 +1,8 @@
 """The judge of any client: facts of the Observer go in, findings come out, each with its rule, its clause and its line.
 
 Theory. Rules are a table (`jsproto.trace.rules`); each looks at one kind of fact and holds nothing. So the judge is a loop. What a rule
-finds again and again is told as often as it happens, up to a bound for each rule and link, behind which it is only counted.
+finds again and again is told as often as it happens, up to a bound for each rule and link, behind which it is only counted. Of very many
+links the older are forgotten, which is to say that there it would be told again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final, final
 from attrs import frozen
 
 from jsproto.trace.facts import Fact
+from jsproto.trace.ledger import bound
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Record
 from jsproto.trace.rules import ack, api, link, publish, pull, push
@@ -109,6 +111,7 @@ class Lint:
         self.counted[rule.name] += 1
         place = (rule.name, fact.link.number)
         self._told[place] += 1
+        bound(self._told)
         if self._told[place] > MOST_TOLD:
             return
         line, at = self._record

@@ -7,7 +7,8 @@ acks, the size that the server counts.
 
 Here are the links and their subscriptions; pulls, deliveries, requests and messages have parts of their own (`jsproto.trace.seen`).
 
-Which facts come out does not depend on how the bytes were cut. Tables are bounded, so memory is.
+Which facts come out does not depend on how the bytes were cut. Memory is bounded, whatever a trace holds (`jsproto.trace.ledger`): a table
+that is full forgets its older half, and a connection behind the bound is not read any more.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from jsproto.trace.facts import (
     Subscribed,
 )
 from jsproto.trace.framing import client_reader, server_reader
-from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenConsumer, bound
+from jsproto.trace.ledger import MOST, MOST_PAST, ROOM, ConsumerKey, Interest, Link, SeenConsumer, bound
 from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
 from jsproto.trace.seen.books import Books
 from jsproto.trace.seen.deliveries import Deliveries
@@ -57,6 +58,10 @@ PING_PATIENCE: Final = 10.0
 SUBSCRIBE_PATIENCE: Final = 10.0
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
+#: Connections that are read at once; where there are more, the oldest are not read any more.
+MOST_CONNS: Final = 1024
+#: PINGs without an answer that are waited for on one link.
+MOST_PINGS: Final = 64
 
 _NEXT: Final = "CONSUMER.MSG.NEXT"
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
@@ -92,7 +97,8 @@ class _Again(NamedTuple):
 
     def look(self, books: Books, now: float) -> None:
         link, lost = self
-        if link.up and lost.sid not in link.sids and not link.interest_in(lost.subject):
+        known = lost.sid in link.sids or link.interest_in(lost.subject)
+        if link.up and not known and "interests" not in link.forgot:
             books.tell(NotHeard(link, lost))
 
 
@@ -119,6 +125,8 @@ class Observer:
         "_publishes",
         "_pulls",
         "_requests",
+        "_unread",
+        "_up",
         "commands",
         "consumers",
         "frames",
@@ -139,6 +147,9 @@ class Observer:
         self._publishes = Publishes(books)
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
+        self._up = 0
+        #: Connections were forgotten: what begins in the middle may be one of them, and is not read.
+        self._unread = False
 
     def tell_to(self, tell: Callable[[Fact], None]) -> None:
         """Somebody else is told from here on."""
@@ -148,15 +159,21 @@ class Observer:
         """One record, which stands in this line; its facts are told on the way. Never raises."""
         self._books.move(line, record.at)
         if isinstance(record, Received):
-            link, parser, _ = self._conns.get(record.conn) or self._opened(record.conn)
+            known = self._conns.get(record.conn) or self._met(record.conn)
+            if known is None:
+                return
+            link, parser, _ = known
             was = parser.failure
             for frame in parser.feed(record.data):
                 self.frames += 1
                 self._heard(link, frame)
-            if parser.failure is not was:
+            if parser.failure is not was and len(self.unreadable) < MOST_CONNS:
                 self.unreadable.append((record.conn, "<", line))
         elif isinstance(record, Sent):
-            link, _, reader = self._conns.get(record.conn) or self._opened(record.conn)
+            known = self._conns.get(record.conn) or self._met(record.conn)
+            if known is None:
+                return
+            link, _, reader = known
             for command in reader.feed(record.data):
                 self.commands += 1
                 self._said(link, command)
@@ -197,20 +214,41 @@ class Observer:
         known = self._conns.get(conn)
         return None if known is None else known.link
 
+    def _met(self, conn: str) -> _Conn | None:
+        """A connection of which nothing was seen so far, ``None`` if it may have been forgotten."""
+        return None if self._unread else self._opened(conn)
+
     def _opened(self, conn: str) -> _Conn:
         self._down(conn)
         before = self.link(conn)
         link = Link(conn=conn, at=self._books.now, number=self._opened_links, before=before)
         link.tells = before is not None and before.tells
         self._opened_links += 1
+        self._up += 1
         if before is not None:
             before.before = None  # one link back is all that is asked for
         self.links.append(link)
         if len(self.links) > MOST_LINKS:
-            del self.links[0]
+            gone = self.links.pop(0)
+            if not gone.up:
+                gone.keep(0)
         opened = self._conns[conn] = _Conn(link, server_reader(), client_reader())
-        bound(self._conns)
+        self._make_room()
         return opened
+
+    def _make_room(self) -> None:
+        """Connections that have ended are forgotten first; links that stand share what room there is for their tables."""
+        if len(self._conns) > MOST_CONNS:
+            self._unread = True
+            for conn in [conn for conn, known in self._conns.items() if not known.link.up]:
+                self._conns.pop(conn).link.keep(0)
+            for _, (link, _, _) in bound(self._conns, MOST_CONNS // 2):
+                link.up = False
+                for sent in link.publishes.values():
+                    sent.answered = True  # so its outcome never counts as lost
+                link.keep(0)
+            self._up = len(self._conns)
+        self._books.most = min(MOST, ROOM // self._up)
 
     def _down(self, conn: str) -> None:
         known = self._conns.get(conn)
@@ -218,9 +256,11 @@ class Observer:
             return
         link = known.link
         link.up = False
+        self._up -= 1
         for interest in link.interests.values():
             interest.active = False
         link.requests.clear()
+        link.keep(MOST_PAST)
 
     # ------------------------------------------------------------------------------------------ the server
 
@@ -231,6 +271,9 @@ class Observer:
             link.info = frame
         elif frame is Control.PING:
             line, at = self._books.line, self._books.now
+            if len(link.pings) == MOST_PINGS:
+                link.pings.popleft()
+                link.forgot.add("pings")
             link.pings.append((line, at))
             self._books.watch(at + PING_PATIENCE, _Pong(link, line, at))
         elif frame is Control.PONG:
@@ -334,9 +377,14 @@ class Observer:
         )
         made = self._requests.delivering_to(command.subject)
         self._books.tell(Subscribed(link, interest, taken, made))
-        link.sids.add(command.sid)
+        link.sids[command.sid] = None
+        if bound(link.sids, self._books.most):
+            link.forgot.add("sids")
         if taken is None:
             link.interests[command.sid] = interest
+            for _, forgotten in bound(link.interests, self._books.most):
+                forgotten.active = False
+                link.forgot.add("interests")
 
     def _publish(self, link: Link, command: PubLine) -> None:
         subject = command.subject

@@ -18,10 +18,10 @@ _BATCH = 50
 _TWICE, _LOST = 40, 200
 
 
-def long_trace(records: int, conns: str = "ab") -> Iterator[str]:
-    """The lines of a trace with so many records of bytes, events and verbs."""
+def long_trace(records: int, conns: str = "ab", *, faults: bool = True) -> Iterator[str]:
+    """The lines of a trace with so many records of bytes, events and verbs; with faults, a delivery is acked twice now and then."""
     yield from ("#jsproto-trace/2\n", ": server_version 2.15.1\n", ": client python 1.0\n")
-    steps = [_reader(conn) for conn in conns]
+    steps = [_reader(conn, faults=faults) for conn in conns]
     at = 0.0
     for number, step in zip(range(records), itertools.cycle(steps), strict=False):
         at += 0.0004 if number % 997 else 0.5
@@ -29,7 +29,7 @@ def long_trace(records: int, conns: str = "ab") -> Iterator[str]:
         yield next(step) + "\n"
 
 
-def _reader(conn: str) -> Iterator[str]:
+def _reader(conn: str, *, faults: bool) -> Iterator[str]:
     sequence = 0
     yield f"! {conn} consume {json.dumps({'stream': 'ORDERS', 'consumer': 'C' + conn})}"
     for pulls in itertools.count():
@@ -46,5 +46,5 @@ def _reader(conn: str) -> Iterator[str]:
             yield f"< {conn} MSG orders.eu.{sequence % 7} 1 {reply} {len(order)}\\r\\n{order}\\r\\n"
             ack = f"> {conn} PUB {reply} 4\\r\\n+ACK\\r\\n"
             yield ack
-            if number == 0 and pulls % _TWICE == _TWICE - 1:
+            if faults and number == 0 and pulls % _TWICE == _TWICE - 1:
                 yield ack

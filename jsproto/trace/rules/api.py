@@ -25,7 +25,7 @@ def _no_reply(fact: Asked) -> str | None:
 
 def _no_interest(fact: Asked) -> str | None:
     request = fact.request
-    if not request.reply or fact.link.interest_in(request.reply):
+    if not request.reply or fact.link.interest_in(request.reply) or "interests" in fact.link.forgot:
         return None
     return f"nobody listens on {request.reply}, so neither an answer nor a 503 can come"
 

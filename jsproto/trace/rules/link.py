@@ -99,8 +99,9 @@ def _duplicate_sid(fact: Subscribed) -> str | None:
 
 
 def _stale_unsub(fact: SaidUnsub) -> str | None:
-    sid = fact.command.sid
-    return None if sid in fact.link.sids else f"UNSUB of sid {sid}, which was never given out on this link"
+    sid, link = fact.command.sid, fact.link
+    known = sid in link.sids or "sids" in link.forgot
+    return None if known else f"UNSUB of sid {sid}, which was never given out on this link"
 
 
 def _limit(fact: SaidUnsub) -> str | None:
@@ -128,7 +129,8 @@ def _ping(fact: PingUnanswered) -> str | None:
 
 
 def _unasked_pong(fact: SaidWord) -> str | None:
-    return "a PONG for which there was no PING" if fact.command is Word.PONG and not fact.link.pings else None
+    known = fact.link.pings or "pings" in fact.link.forgot
+    return "a PONG for which there was no PING" if fact.command is Word.PONG and not known else None
 
 
 # fmt: off

@@ -22,7 +22,7 @@ def _no_reply(fact: Pulled) -> str | None:
 
 
 def _no_interest(fact: Pulled) -> str | None:
-    if fact.pull.token and not fact.interests:
+    if fact.pull.token and not fact.interests and "interests" not in fact.link.forgot:
         return f"nobody listens on {fact.pull.token}, so the pull is dropped without a status"
     return None
 

@@ -65,7 +65,8 @@ def _left_behind(fact: LeftBehind) -> str | None:
 
 
 def _foreign(fact: FlowAnswered) -> str | None:
-    return None if fact.mark is not None else f"{fact.command.subject} was never asked for on this link"
+    known = fact.mark is not None or "marks" in fact.link.forgot
+    return None if known else f"{fact.command.subject} was never asked for on this link"
 
 
 def _body(fact: FlowAnswered) -> str | None:

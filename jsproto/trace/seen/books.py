@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from jsproto.trace.facts import Fact
-from jsproto.trace.ledger import ConsumerKey, Link, SeenConsumer
+from jsproto.trace.ledger import MOST, ConsumerKey, Link, SeenConsumer
+
+#: What is waited for at once.
+MOST_WATCHES: Final = 32_768
 
 
 class Due(Protocol):
@@ -35,9 +38,10 @@ class Books:
         line: the number of the record that is being read.
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
+        most: entries that a table of one link keeps.
     """
 
-    __slots__ = ("_watched", "_watches", "consumers", "line", "links", "now", "tell")
+    __slots__ = ("_watched", "_watches", "consumers", "line", "links", "most", "now", "tell")
 
     def __init__(self, tell: Callable[[Fact], None]) -> None:
         self.tell = tell
@@ -45,6 +49,7 @@ class Books:
         self.line = 0
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
+        self.most = MOST
         self._watches: list[tuple[float, int, Due]] = []
         self._watched = 0
 
@@ -53,7 +58,9 @@ class Books:
         return None, {name: getattr(self, name) for name in self.__slots__ if name != "tell"}
 
     def watch(self, at: float, due: Due) -> None:
-        """Look at this time, or as soon as a record is later."""
+        """Look at this time, or as soon as a record is later; where very much is looked for, no more is."""
+        if len(self._watches) >= MOST_WATCHES:
+            return
         self._watched += 1
         heappush(self._watches, (at, self._watched, due))
 

@@ -47,12 +47,13 @@ class _Reset(NamedTuple):
 class Deliveries:
     """The deliveries of all links."""
 
-    __slots__ = ("_books", "_deliveries", "_pulls", "_spots")
+    __slots__ = ("_books", "_deliveries", "_forgot", "_pulls", "_spots")
 
     def __init__(self, books: Books, pulls: Pulls) -> None:
         self._books = books
         self._pulls = pulls
         self._deliveries: dict[str, SeenDelivery] = {}
+        self._forgot = False
         self._spots: dict[Spot, SeenDelivery] = {}
 
     def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
@@ -65,11 +66,15 @@ class Deliveries:
         if interest is not None:
             interest.unsettled += 1
             number = interest.delivered = interest.delivered + 1
-        self._deliveries[frame[2]] = self._spots[spot] = SeenDelivery(
+        delivery = self._deliveries[frame[2]] = SeenDelivery(
             key, self._books.line, link=link, interest=interest, number=number
         )
-        bound(self._deliveries)
-        bound(self._spots)
+        self._spots.setdefault(spot, delivery)
+        for reply, forgotten in bound(self._deliveries):
+            self._forgot = True
+            old = _spot(reply)
+            if old is not None and self._spots.get(old) is forgotten:
+                del self._spots[old]
         consumer = self._books.consumers.get(key)
         if consumer is not None and consumer.ordered:
             self._order(link, interest, consumer, int(spot[3]))
@@ -112,7 +117,9 @@ class Deliveries:
     def taken(self, link: Link, reply: str) -> None:
         """The user has taken the delivery with this reply subject, and those before it."""
         delivery = self._deliveries.get(reply)
-        if delivery is not None and delivery.link is link and delivery.interest is not None:
+        if delivery is None and self._forgot:
+            link.tells = False  # how far the user is is not known any more
+        elif delivery is not None and delivery.link is link and delivery.interest is not None:
             delivery.interest.taken = max(delivery.interest.taken, delivery.number)
 
     def mark(self, link: Link, subject: str, interest: Interest | None = None) -> SeenMark:
@@ -122,7 +129,8 @@ class Deliveries:
             mark = link.marks[subject] = SeenMark(subject, self._books.now, self._books.line)
             if interest is not None:
                 mark.interest, mark.behind = interest, interest.delivered
-            bound(link.marks)
+            if bound(link.marks, self._books.most):
+                link.forgot.add("marks")
         return mark
 
     def flow(self, link: Link, command: PubLine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import final
 
 from jsproto.testing.simserver.line import PubLine
@@ -27,15 +28,16 @@ class Publishes:
         """The client publishes something that is not for the API."""
         block = command.block or b""
         msg_id = header_value(block, b"Nats-Msg-Id") or ""
-        sent = SeenPublish(command.subject, msg_id, command.payload, link, self._books.line)
+        digest = _digest(command.payload)
+        sent = SeenPublish(command.subject, msg_id, digest, link, self._books.line)
         clash = unknown = None
         if msg_id:
             known = self._ids.get((command.subject, msg_id))
-            clash = known if known is not None and known.payload != command.payload else None
+            clash = known if known is not None and known.digest != digest else None
             self._ids.setdefault((command.subject, msg_id), sent)
             bound(self._ids)
         elif command.reply and len(command.payload) >= 16 and not block and not maybe_hidden(command.payload):
-            same = (command.subject, command.payload)
+            same = (command.subject, digest)
             earlier = self._payloads.setdefault(same, sent)
             if earlier is not sent:
                 earlier.times += 1
@@ -45,4 +47,9 @@ class Publishes:
         self._books.tell(Published(link, command, clash, unknown))
         if command.reply:
             link.publishes[command.reply] = sent
-            bound(link.publishes)
+            for _, forgotten in bound(link.publishes, self._books.most):
+                forgotten.answered = True  # so its outcome never counts as lost
+
+
+def _digest(payload: bytes) -> bytes:
+    return payload if len(payload) <= blake2b.MAX_DIGEST_SIZE else blake2b(payload).digest()

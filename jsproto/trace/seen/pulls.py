@@ -13,7 +13,7 @@ from jsproto.jetstream.pull import pinned_size
 from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
 from jsproto.trace.client import pull_of
 from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenPull
+from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Interest, Link, SeenPull, bound
 from jsproto.trace.seen.books import Books
 from jsproto.wire.frames import Delivery
 
@@ -23,6 +23,8 @@ SILENT_BEATS: Final = 4.0
 PULL_PATIENCE: Final = 30.0
 #: Refusals are counted over so many seconds.
 REFUSALS_OVER: Final = 3.0
+#: Refusals of one consumer that are counted: more are no more of a storm.
+MOST_REFUSALS: Final = 64
 #: Pulls that are over and are kept, of one subscription: a late status may speak of them.
 MOST_OVER: Final = 8
 #: The same pull within so many seconds is one that was kept while there was no link, and sent with its twin.
@@ -56,7 +58,7 @@ class _PullAnew(NamedTuple):
     def look(self, books: Books, now: float) -> None:
         link, lost = self
         asked = any(pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls)
-        if link.up and not asked:
+        if link.up and not asked and "interests" not in link.forgot:
             books.tell(NoPull(link, lost, "reconnect"))
 
 
@@ -127,8 +129,12 @@ class Pulls:
         interest.most = max(interest.most, pull.batch)
         interest.most_bytes = max(interest.most_bytes, pull.max_bytes)
         interest.sign = self._books.now
+        pull.body = pull.body[:MOST_BODY]
         interest.pulls.append(pull)
         self._tidy(interest)
+        most = max(MOST_OVER, self._books.most // len(link.interests))
+        if len(interest.pulls) > most:
+            del interest.pulls[: -(most // 2)]
         if pull.heartbeat and interest.loop:
             self._expect_life(link, interest, pull)
 
@@ -253,7 +259,8 @@ class Pulls:
     def _refused(self, link: Link, pull: SeenPull, row: Row) -> int:
         if pull.got or row.verdict not in _REFUSING:
             return 0
-        times = link.refusals.setdefault(pull.consumer, deque())
+        times = link.refusals.setdefault(pull.consumer, deque(maxlen=MOST_REFUSALS))
+        bound(link.refusals, self._books.most)
         times.append(self._books.now)
         while times[0] < self._books.now - REFUSALS_OVER:
             times.popleft()

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, cast, final
 from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.client import json_object, member
 from jsproto.trace.facts import Asked, Created, LeftBehind, Refused
-from jsproto.trace.ledger import ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
+from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
 from jsproto.trace.seen.books import Books
 
 _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
@@ -64,14 +64,16 @@ class Requests:
             consumer = self._books.consumers.get((names[0], names[1]))
             if consumer is not None:
                 consumer.deleted = True
+        if len(request.payload) > MOST_BODY:
+            request.payload, request.body = request.payload[:MOST_BODY], None
         if command.reply:
             link.requests[command.reply] = request
-            bound(link.requests)
+            bound(link.requests, self._books.most)
 
     def _create(self, link: Link, request: SeenRequest, body: Json) -> None:
         config = member(body, "config")
         deliver = config.get("deliver_subject")
-        heard = not isinstance(deliver, str) or bool(link.interest_in(deliver))
+        heard = not isinstance(deliver, str) or bool(link.interest_in(deliver)) or "interests" in link.forgot
         link.creates += 1
         earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
