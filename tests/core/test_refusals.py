@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jsproto.core.refusals import ROWS, Fate, refusal
 from jsproto.errors import AuthorizationFailed, PermissionViolation, ServerError, StaleConnection
@@ -60,6 +62,22 @@ def test_a_violation_names_operation_and_subject(text, operation, subject):
     said = refusal(text)
 
     assert (operation, subject, subject) == (said.error.operation, said.error.subject, said.subject)
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.sampled_from([begin for begin, _, _ in ROWS]).flatmap(
+            lambda begin: st.builds(str.__add__, st.just(begin), st.text())
+        ),
+    )
+)
+def test_every_text_has_one_fate_and_one_typed_error_34(text):
+    said = refusal(text)
+    known = [(fate, kind) for begin, fate, kind in ROWS if text.lower().startswith(begin)]
+
+    assert (said.fate, type(said.error)) == (known or [(Fate.UNKNOWN, ServerError)])[0]
+    assert refusal(text) == said or str(refusal(text).error) == str(said.error)
 
 
 def test_no_row_hides_a_later_one():

@@ -387,6 +387,8 @@ class World:
         if self.connection.state in OPEN:
             self.feed(b"PING\r\n")
 
+            assert b"PONG\r\n" in self.transcript[-1][1] or self.connection.state not in OPEN
+
     def link(self):
         """Whatever it takes to have a link, if one can be had."""
         for _ in range(20):

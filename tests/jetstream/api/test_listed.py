@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api import procedures as api
 from jsproto.jetstream.api.listed import RACES, Listed
 from jsproto.jetstream.api.subjects import ApiSubjects
-from tests.jetstream.api.asking import run
+from tests.jetstream.api.asking import message, run
 
 API = ApiSubjects()
 
@@ -84,3 +88,30 @@ def test_a_list_can_be_copied_and_pickled_with_all_it_knows() -> None:
 def test_missing_that_is_no_list_is_an_invalid_response() -> None:
     with pytest.raises(InvalidResponse, match="missing"):
         run(api.stream_names(API), names("a", total=1, missing="a"))
+
+
+PAGE = st.fixed_dictionaries(
+    {"streams": st.one_of(st.none(), st.lists(st.sampled_from("abcdef"), max_size=3))},
+    optional={"total": st.integers(-1, 9), "missing": st.lists(st.sampled_from("xyz"), max_size=2)},
+)
+
+
+@given(st.lists(PAGE, max_size=12))
+def test_any_sequence_of_pages_comes_to_an_end_53(script) -> None:
+    left = list(script)
+    offsets: list[int] = []
+    steps = api.stream_names(API)
+    step = next(steps)
+    try:
+        while True:
+            offsets.append(json.loads(step.payload or b"{}").get("offset", 0))
+            page = left.pop(0) if left else {"streams": []}
+            step = steps.send(message(json.dumps(page).encode()))
+    except StopIteration as stop:
+        listed = stop.value
+
+    assert len(offsets) <= len(script) + RACES
+    assert len(set(listed)) == len(listed)
+    for before, after in pairwise(offsets):
+        assert after > before or after == 0  # it goes on, or is read anew
+    assert offsets.count(0) <= RACES
