@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from math import inf
 from time import monotonic
@@ -159,3 +160,62 @@ def test_the_thread_ends_with_the_client(nats_server):
         assert thread.daemon
     assert not thread.is_alive()
     assert connect(nats_server.url)._keeper is None
+
+
+@pytest.mark.live
+@pytest.mark.filterwarnings(
+    "ignore:.*use of fork.*:DeprecationWarning"
+)  # Python 3.12 on: that is what is tested
+def test_a_fork_leaves_the_thread_and_the_connection_with_the_parent(nats_server):
+    with connect(nats_server.url, pump=True) as nc, nc.subscribe("a") as messages:
+        nc.flush()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:  # no assertion here: only what is written reaches the test
+            for verb in (nc.flush, messages.next, nc.events):
+                try:
+                    verb()
+                except ConnectionClosed as error:
+                    os.write(writer, f"{error}\n".encode())
+            nc.close()
+            os.write(writer, f"closed {nc.closed}, threads {threading.active_count()}\n".encode())
+            os._exit(0)
+        os.close(writer)
+        os.waitpid(child, 0)
+        with os.fdopen(reader) as told:
+            *refused, end = told.read().splitlines()
+        nc.publish("a", b"from the parent")
+
+        assert len(refused) == 3
+        assert all(f"belongs to process {os.getpid()}" in each for each in refused)
+        assert end == "closed True, threads 1"
+        assert messages.next().payload == b"from the parent"
+        assert nc._keeper._thread.is_alive()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("pump", [False, True])
+def test_many_threads_have_a_client_each(nats_server, pump):
+    many, each_sends = 20, 30
+    ready = threading.Barrier(many)
+    heard = [[] for _ in range(many)]
+
+    def work(number):
+        with connect(nats_server.url, pump=pump) as nc, nc.subscribe(f"many.{pump}") as messages:
+            nc.flush()
+            ready.wait(20.0)
+            for at in range(each_sends):
+                nc.publish(f"many.{pump}", b"%d.%d" % (number, at))
+            heard[number] = [messages.next(20.0).payload for _ in range(many * each_sends)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for got in heard:
+        assert len(set(got)) == many * each_sends
+        for number in range(many):
+            mine = [each for each in got if each.startswith(b"%d." % number)]
+            assert mine == [b"%d.%d" % (number, at) for at in range(each_sends)]
