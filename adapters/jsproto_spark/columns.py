@@ -129,9 +129,9 @@ def chosen(schema: Iterable[Asked], stream: str, headers: str | None) -> tuple[C
             )
         fitting = next((column for column in same if column.type == asked.type), None)
         if fitting is None:
-            types = " or ".join(column.type.upper() for column in same)
+            types = " or ".join(column.type for column in same)
             raise InvalidColumns(
-                f"stream {stream!r}: expected column {asked.name} as {types}, seen {asked.type.upper()}"
+                f"stream {stream!r}: expected column {asked.name} as {types}, seen {asked.type}"
             )
         if not asked.nullable and fitting.fact in _MAY_BE_NULL:
             raise InvalidColumns(

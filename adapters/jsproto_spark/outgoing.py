@@ -125,10 +125,8 @@ def outgoing(schema: Iterable[Asked], settings: Settings) -> Outgoing:
                 "published"
             )
         if kind not in known[name]:
-            wanted = " or ".join(each.upper() for each in known[name])
-            raise InvalidColumns(
-                f"stream {where.stream!r}: expected column {name} as {wanted}, seen {kind.upper()}"
-            )
+            wanted = " or ".join(known[name])
+            raise InvalidColumns(f"stream {where.stream!r}: expected column {name} as {wanted}, seen {kind}")
     if "payload" not in types:
         raise InvalidColumns(f"stream {where.stream!r}: expected a column payload, seen none")
     if ids and ids not in types:

@@ -1,15 +1,14 @@
 """The data source ``jetstream``: what Spark asks for readers and writers.
 
-Theory. Spark makes one of these wherever it plans something, in processes that live for a second; so only what is light is imported here,
-and each reader and writer with its own module when it is asked for. What streams need came to Spark later than the rest (4.2), so it
-is looked for no earlier either.
+Theory. Spark makes one of these in each process that plans something, hands it the options and asks for what it needs. Options are checked at once
+as far as they can be without knowing the use, and all of them when the use is known. What streaming reads need came to Spark later than
+the rest (4.2), so there may be no reader for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import Final, cast
 
 import pyspark
 from pyspark.sql.datasource import (
@@ -21,19 +20,19 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from jsproto_spark.batch import BatchReader, PushdownReader
 from jsproto_spark.columns import default_columns
 from jsproto_spark.errors import Unreadable
 from jsproto_spark.options import Settings, Use, settings_of, values_of
+from jsproto_spark.writer import BatchWriter, StreamWriter
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+try:
+    from jsproto_spark.stream import StreamReader
+except ImportError:  # Spark 4.1 has no limits for sources in Python
+    StreamReader = None  # type: ignore[assignment,misc]
 
-#: The first Spark with what a use needs, and for the sake of which.
-SINCE = {
-    Use.STREAM_READ: ((4, 2), "limits and AvailableNow for Python sources"),
-    Use.BATCH_WRITE: ((4, 1), "Arrow writers"),
-    Use.STREAM_WRITE: ((4, 1), "Arrow writers for streams"),
-}
+#: The first Spark with what a streaming read needs.
+STREAMS_SINCE: Final = "4.2"
 
 
 class JetStreamSource(DataSource):
@@ -56,34 +55,28 @@ class JetStreamSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         settings = self._settings(Use.BATCH_READ)
-        kind = "PushdownReader" if settings.read.pushdown else "BatchReader"
-        return cast("DataSourceReader", _part("batch", kind)(settings, schema))
+        return PushdownReader(settings, schema) if settings.read.pushdown else BatchReader(settings, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """The reader of a streaming query."""
+        """The reader of a streaming query.
+
+        Raises:
+            Unreadable: this Spark is too old.
+        """
         settings = self._settings(Use.STREAM_READ)
-        return cast("DataSourceStreamReader", _part("stream", "StreamReader")(settings, schema))
+        if cast("object", StreamReader) is None:
+            raise Unreadable(
+                f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a stream read, seen {pyspark.__version__}"
+            )
+        return StreamReader(settings, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a batch."""
-        settings = self._settings(Use.BATCH_WRITE)
-        return cast("DataSourceWriter", _part("writer", "BatchWriter")(settings, schema, overwrite=overwrite))
+        return BatchWriter(self._settings(Use.BATCH_WRITE), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """The writer of a streaming query."""
-        settings = self._settings(Use.STREAM_WRITE)
-        return cast("DataSourceStreamWriter", _part("writer", "StreamWriter")(settings, schema))
+        return StreamWriter(self._settings(Use.STREAM_WRITE), schema)
 
     def _settings(self, use: Use) -> Settings:
-        settings = settings_of(self.given, use)
-        since, why = SINCE.get(use, ((4, 0), ""))
-        seen = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-        if seen < since:
-            raise Unreadable(
-                f"stream {settings.where.stream!r}: expected Spark {since[0]}.{since[1]} for a {use} ({why}), seen {pyspark.__version__}"
-            )
-        return settings
-
-
-def _part(module: str, name: str) -> Callable[..., Any]:
-    return cast("Callable[..., Any]", getattr(import_module(f"jsproto_spark.{module}"), name))
+        return settings_of(self.given, use)

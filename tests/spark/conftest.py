@@ -6,6 +6,7 @@ would need another way to share the work; a file is one piece of work, so they a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -51,7 +52,8 @@ def spark(tmp_path_factory):
     builder = sql.SparkSession.builder.master("local[2,4]").appName("jsproto tests")
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder / "warehouse")}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with contextlib.chdir(folder):  # where relative paths of a query lie, and no module of ours
+        session = builder.getOrCreate()
     yield session
     session.stop()
     if before is None:

@@ -40,8 +40,8 @@ def test_the_type_of_headers_says_their_form():
     [
         ([], "expected at least one column"),
         ([Asked("Payload", "binary")], "expected columns among subject, sequence"),
-        ([Asked("payload", "string")], "expected column payload as BINARY, seen STRING"),
-        ([Asked("headers", "map<string,string>")], "MAP<STRING,ARRAY<STRING>> or ARRAY<STRUCT"),
+        ([Asked("payload", "string")], "expected column payload as binary, seen string"),
+        ([Asked("headers", "map<string,string>")], "map<string,array<string>> or array<struct"),
         ([Asked("size", "int"), Asked("size", "int")], "expected column size once"),
         ([Asked("headers", MAP, nullable=False)], "may be NULL"),
         ([Asked("reply", "string", nullable=False)], "may be NULL"),

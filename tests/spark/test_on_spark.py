@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
@@ -14,7 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType
 
 from jsproto_io.blocking import connect
+from tests.docs.test_snippets import check_page
 from tests.spark.feeding import fill, new_stream, options
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -369,3 +373,10 @@ def test_a_micro_batch_that_is_written_again_is_a_duplicate(spark, broker, tmp_p
     run(autoMsgId="true")
 
     assert 1000 == target.info().state.messages
+
+
+# ------------------------------------------------------------------------------------------------ documentation
+
+
+def test_each_snippet_of_the_page_runs_and_prints_what_it_says(spark, start_server, tmp_path):
+    check_page(PAGE, start_server, tmp_path)

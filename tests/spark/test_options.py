@@ -1,12 +1,14 @@
 """Options by name, form and combination: Spark passes on whatever was written, so everything wrong is said here."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
 from jsproto.jetstream.api.values import Timestamp
 from jsproto_spark.errors import InvalidOption
 from jsproto_spark.options import OPTIONS, Form, Use, settings_of, values_of
+from tests.spark.page import column_rows, option_rows
 
 EVERY = list(Use)
 READS = [Use.BATCH_READ, Use.STREAM_READ]
@@ -166,3 +168,12 @@ def test_settings_travel_to_a_task_and_are_a_key():
 
     assert made == pickle.loads(pickle.dumps(made))
     assert hash(made.where) == hash(pickle.loads(pickle.dumps(made.where)))
+
+
+def test_the_page_shows_the_tables_of_options_and_columns_as_they_are():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+
+    assert "\n".join(option_rows()) in page, (
+        "run: python -c 'from tests.spark.page import *; print(*option_rows(), sep=chr(10))'"
+    )
+    assert "\n".join(column_rows()) in page

@@ -106,7 +106,7 @@ def test_null_is_refused_where_there_must_be_something(columns, name):
     ("schema", "options", "said"),
     [
         ([PAYLOAD, Asked("sequence", "bigint")], {"subject": "a"}, "seen 'sequence': select"),
-        ([Asked("payload", "int")], {"subject": "a"}, "column payload as BINARY or STRING, seen INT"),
+        ([Asked("payload", "int")], {"subject": "a"}, "column payload as binary or string, seen int"),
         ([SUBJECT], {}, "expected a column payload"),
         ([PAYLOAD], {}, "option subject: expected it or a column subject, seen none"),
         ([PAYLOAD, SUBJECT], {"subject": "a"}, "seen both"),
