@@ -8,7 +8,7 @@ the rest (4.2), so there may be no reader for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, TypeVar
 
 import pyspark
 from pyspark.sql.datasource import (
@@ -30,6 +30,8 @@ try:
     from jsproto_spark.stream import StreamReader
 except ImportError:  # Spark 4.1 has no limits for sources in Python
     StreamReader = None  # type: ignore[assignment,misc]
+
+T = TypeVar("T")
 
 #: The first Spark with what a streaming read needs.
 STREAMS_SINCE: Final = "4.2"
@@ -64,11 +66,7 @@ class JetStreamSource(DataSource):
             Unreadable: this Spark is too old.
         """
         settings = self._settings(Use.STREAM_READ)
-        if cast("object", StreamReader) is None:
-            raise Unreadable(
-                f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a stream read, seen {pyspark.__version__}"
-            )
-        return StreamReader(settings, schema)
+        return _available(StreamReader, settings)(settings, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a batch."""
@@ -80,3 +78,11 @@ class JetStreamSource(DataSource):
 
     def _settings(self, use: Use) -> Settings:
         return settings_of(self.given, use)
+
+
+def _available(kind: type[T] | None, settings: Settings) -> type[T]:
+    if kind is None:
+        raise Unreadable(
+            f"stream {settings.where.stream!r}: expected Spark {STREAMS_SINCE} or newer for a {settings.use}, seen {pyspark.__version__}"
+        )
+    return kind

@@ -1,4 +1,4 @@
-"""The source far away from its repository: on an installed wheel, on py-files, and by value, each on a cluster of processes.
+"""The source far away from its repository: on an installed wheel, and on py-files, each on a cluster of processes.
 
     python tests/long/spark_installed.py                     all forms
     python tests/long/spark_installed.py --forms wheel       the one that users have
@@ -8,9 +8,6 @@ Each form runs a driver in a folder of its own, that holds nothing of jsproto, o
 - *wheel*: the wheel of this tree is installed into a folder on PYTHONPATH; the format is found by its name; batch, stream and sink run.
 - *py-files*: everything is in one zip given to ``addPyFile``. Batch works; the streaming source cannot import it, which is a fault of Spark
   4.2 and 4.3 (SPARK.md 4.6). This form fails when that is repaired: then the documentation must change.
-- *by-value*: the packages are registered with ``pyspark.cloudpickle.register_pickle_by_value``; batch and stream run though executors have
-  nothing installed but attrs.
-
 Gives one JSON line for each form; the exit code is 1 if one does not behave as said here.
 """
 
@@ -36,7 +33,7 @@ MESSAGES = 3000
 
 #: What the driver does; it stands alone.
 DRIVER = """
-import importlib, json, os, pkgutil, sys, tempfile
+import json, os, sys, tempfile
 from pyspark.sql import SparkSession
 
 form, url, material = sys.argv[1:]
@@ -47,17 +44,6 @@ spark = (
 name = "jetstream"
 if form == "py-files":
     spark.sparkContext.addPyFile(material)
-    from jsproto_spark.source import JetStreamSource
-    spark.dataSource.register(JetStreamSource)
-elif form == "by-value":
-    from pyspark import cloudpickle
-    sys.path.insert(0, material)
-    for package in ("jsproto", "jsproto_io", "jsproto_spark"):
-        module = importlib.import_module(package)
-        for found in pkgutil.walk_packages(module.__path__, package + "."):
-            if not found.name.rpartition(".")[2] in {"trio", "anyio", "pytest_plugin", "otel", "memory", "testing"} and ".testing" not in found.name:
-                importlib.import_module(found.name)
-        cloudpickle.register_pickle_by_value(module)
     from jsproto_spark.source import JetStreamSource
     spark.dataSource.register(JetStreamSource)
 told = {"form": form, "where": os.getcwd()}
@@ -108,7 +94,7 @@ def run(*command: str | Path, cwd: Path, **environ: str) -> str:
 
 
 def material(form: str, folder: Path) -> Path:
-    """What is given to a form: a folder with the installed wheel, a zip, or a folder with copies."""
+    """What is given to a form: a folder with the installed wheel, or a zip with everything."""
     if form == "wheel":
         run(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", ROOT, cwd=folder)
         wheel = next((folder / "dist").glob("*.whl"))
@@ -129,9 +115,7 @@ def material(form: str, folder: Path) -> Path:
     copies = folder / "copies"
     for package, root in PACKAGES.items():
         shutil.copytree(root / package, copies / package, ignore=shutil.ignore_patterns("__pycache__"))
-    if form == "py-files":
-        return Path(shutil.make_archive(str(folder / "everything"), "zip", copies))
-    return copies
+    return Path(shutil.make_archive(str(folder / "everything"), "zip", copies))
 
 
 def without_ours(folder: Path) -> Path:
@@ -177,7 +161,6 @@ def told(form: str, url: str, folder: Path) -> dict[str, object]:
 EXPECTED = {
     "wheel": {"batch": MESSAGES, "stream": MESSAGES, "sink": "done"},
     "py-files": {"batch": MESSAGES, "stream": "ModuleNotFoundError"},
-    "by-value": {"batch": MESSAGES, "stream": MESSAGES},
 }
 
 
