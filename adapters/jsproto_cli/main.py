@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
-from jsproto_cli import backups, demo, events, record, report, traces, view
+from jsproto_cli import backups, demo, events, record, report, simulate, traces, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     report.add_to(commands)
     events.add_to(commands)
     backups.add_to(commands)
+    simulate.add_to(commands)
     return root
 
 

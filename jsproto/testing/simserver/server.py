@@ -187,6 +187,10 @@ class SimServer:
         """The truth: streams and consumers as they are. To look at; nothing is told to anybody if it is changed."""
         return self._jetstream
 
+    def subscriptions(self, cid: int) -> int:
+        """How many subscriptions this connection has."""
+        return len(self._session(cid).subs)
+
     @property
     def not_modelled(self) -> tuple[str, ...]:
         """What was asked for and is beyond the model; each was refused with code 501."""

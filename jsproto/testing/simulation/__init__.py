@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jsproto.testing.simulation.oracle import RuleBroken
-from jsproto.testing.simulation.scenario import Scenario, drawn
+from jsproto.testing.simulation.scenario import Scenario, drawn, measured
+from jsproto.testing.simulation.shrink import fault_of, shrunk
 from jsproto.testing.simulation.simulation import Report, Simulation
 
-__all__ = ["Report", "RuleBroken", "Scenario", "Simulation", "drawn"]
+__all__ = ["Report", "RuleBroken", "Scenario", "Simulation", "drawn", "fault_of", "measured", "shrunk"]

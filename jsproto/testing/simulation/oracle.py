@@ -24,7 +24,7 @@ from typing import final
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.message import JsMessage
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.pull_consumers import PullConsumer
+from jsproto.testing.simserver.consumers import Consumer
 from jsproto.testing.simserver.streams import Stream
 from jsproto.wire.frames import PAYLOAD, REPLY
 
@@ -106,10 +106,9 @@ class Truth:
         """The stream, if it is there."""
         return self.server.jetstream.streams.get(self.stream_name)
 
-    def consumer(self, name: str) -> PullConsumer | None:
-        """One of its pull consumers, if it is there."""
-        found = self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
-        return found if isinstance(found, PullConsumer) else None
+    def consumer(self, name: str) -> Consumer | None:
+        """One of its consumers, if it is there."""
+        return self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
 
     def forget(self) -> None:
         """The stream has lost its end, or is a new one: sequences come again."""

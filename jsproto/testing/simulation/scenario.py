@@ -22,7 +22,9 @@ from jsproto.testing.simserver import PROFILES
 from jsproto.testing.simulation.faults import FAULTS, Fault, drawn_fault
 
 #: Kinds of workloads, as often as they are drawn.
-KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "request")
+KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "push", "request")
+#: Those that read from a consumer.
+READERS: Final = frozenset({"consume", "steady", "fetch", "next", "ordered", "push"})
 #: Seconds of a storm, from and to.
 STORM: Final = (60.0, 400.0)
 #: Seconds of a calm; publishing from the side ends so many seconds before its end.
@@ -134,6 +136,11 @@ def drawn(seed: int, hours: float, kinds: tuple[str, ...] = ()) -> Scenario:
         storms=storms,
         faults=_faults(chance, storms, hosts),
     )
+
+
+def measured(seed: int, hours: float) -> Scenario:
+    """What speed is measured with: all faults of the seed, and one consumer with default options at 10 messages a second."""
+    return evolve(drawn(seed, hours, ("steady",)), rate=10.0, burst=10, size=20, retention="limits")
 
 
 def _works(chance: Chance, kinds: tuple[str, ...]) -> tuple[Work, ...]:

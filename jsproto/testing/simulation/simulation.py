@@ -21,11 +21,13 @@ from jsproto.testing.network import Host, Network, Road
 from jsproto.testing.simserver import SimServer
 from jsproto.testing.simserver.documents import Table
 from jsproto.testing.simulation.asking import Asks
+from jsproto.testing.simulation.fetching import Fetches
+from jsproto.testing.simulation.hearing import Hears
 from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
 from jsproto.testing.simulation.ordering import Orders
 from jsproto.testing.simulation.publishing import Publishes
-from jsproto.testing.simulation.reading import Consumes, Fetches, Steady
-from jsproto.testing.simulation.scenario import CALM, QUIET, Scenario, Work, drawn
+from jsproto.testing.simulation.reading import Consumes, Steady
+from jsproto.testing.simulation.scenario import CALM, QUIET, READERS, Scenario, Work, drawn
 from jsproto.testing.simulation.trouble import Trouble
 from jsproto.testing.simulation.worker import Household, Worker
 from jsproto.trace.recording import Record
@@ -141,7 +143,7 @@ class Simulation:
             seed=scenario.seed,
             seconds=self.network.now,
             hosts=len(self.network.hosts),
-            readers=sum(each.kind in {"consume", "fetch", "next", "ordered"} for each in scenario.works),
+            readers=sum(each.kind in READERS for each in scenario.works),
             handed=sum(each.taken for each in self._books.values()),
             stored=self._published,
             faults=self.trouble.counts.total(),
@@ -254,6 +256,8 @@ class Simulation:
                 return Consumes(name, connection, self, chance)
             case "steady":
                 return Steady(name, connection, self, chance)
+            case "push":
+                return Hears(name, connection, self, chance)
             case "fetch":
                 return Fetches(name, connection, self, chance)
             case "next":
@@ -333,6 +337,13 @@ class Simulation:
                 raise RuleBroken(
                     "memory",
                     f"{host.name} keeps {connection.conversations} conversations, {open_ones} are open",
+                )
+            subs = 0 if host.cable is None else network.server.subscriptions(host.cable.cid)
+            if (
+                subs > open_ones + len(household.workers) + 1
+            ):  # each worker may keep a clean inbox, and one is for requests
+                raise RuleBroken(
+                    "memory", f"{host.name} has {subs} subscriptions for {open_ones} conversations"
                 )
         self._worked, self._faults = worked, faults
 
