@@ -282,6 +282,24 @@ def test_a_click_on_a_row_opens_it_and_one_on_the_time_axis_goes_there(shown):
     assert chosen(tab)[0] > 700
 
 
+def test_the_time_axis_is_zoomed_around_the_chosen_row_and_follows_it(shown):
+    tab = shown(SMALL)
+    at = (
+        "(({ left, width }) => left + width / 2)(document.querySelector('#timeline').getBoundingClientRect())"
+    )
+    tab.press("/", *":401", "Enter", *"+++")
+    assert chosen(tab)[0] == 401
+    tab.press("End")
+    assert chosen(tab)[0] == 803
+    tab.click(tab.value(at), 100)
+    near = chosen(tab)[0]
+    tab.press("0")
+    tab.click(tab.value(at), 100)
+
+    assert 600 < near < 803
+    assert chosen(tab)[0] < 600
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1440, 420])
 def test_both_colour_schemes_can_be_read_on_wide_and_narrow_screens(shown, dark, width):

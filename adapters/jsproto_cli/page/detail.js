@@ -162,6 +162,7 @@ function showTrace() {
     ...fates(),
     ...aboutTable(),
   );
+  detail.scrollTop = 0;
 }
 
 function ruleCard(name, rule, told) {

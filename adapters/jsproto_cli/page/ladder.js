@@ -98,12 +98,13 @@ function drawBeside(order, first, count, from, height, own) {
   for (let at = 0; at < count; at++) {
     const row = order[first + at];
     const top = (first + at) * ROW - from;
-    drawPulls(pen, row, top, own);
+    drawPulls(pen, row, top, own, order[first + at - 1] ?? -1, order[first + at + 1] ?? total);
     drawArrow(pen, row, top + ROW / 2, lines);
   }
 }
 
-function drawPulls(pen, row, top, own) {
+// A bar is closed where the row above or below, which may be far away in the trace, is none of its time.
+function drawPulls(pen, row, top, own, above, below) {
   lanes.forEach((lane, place) => {
     let low = 0;
     let high = lane.length - 1;
@@ -114,8 +115,8 @@ function drawPulls(pen, row, top, own) {
     }
     const pull = lane[low];
     if (!pull || pull.row > row || pull.end < row) return;
-    const begins = pull.row === row;
-    const ends = pull.end === row;
+    const begins = above < pull.row;
+    const ends = below > pull.end;
     pen.fillStyle = colours[pull.number === own ? "--edge" : colourOf(pull)];
     pen.beginPath();
     const round = (yes) => (yes ? 2.5 : 0);

@@ -30,6 +30,7 @@ function choose(row, open = shown.open) {
   shown.chosen = row;
   shown.open = open;
   reveal(place);
+  follow(secondsOf(row));
   if (open) showFrame(row);
   else showTrace();
   later(drawLadder);
@@ -119,7 +120,7 @@ byId("filters").addEventListener("submit", (event) => event.preventDefault());
 // ---------------------------------------------------------------------------------------------- keys
 
 const onScreen = () => Math.max(1, Math.floor(viewHeight() / ROW) - 2);
-const middle = () => (zoom.from + zoom.to) / 2;
+const middle = () => (shown.chosen < 0 ? (zoom.from + zoom.to) / 2 : secondsOf(shown.chosen));
 const half = () => (zoom.to - zoom.from) / 2;
 
 function escape() {

@@ -222,6 +222,12 @@ function zoomTo(from, to) {
   later(drawTimeline);
 }
 
+// Moves what is seen of the time axis so that a time is in it.
+function follow(seconds) {
+  const half = (zoom.to - zoom.from) / 2;
+  if (seconds < zoom.from || seconds > zoom.to) zoomTo(Math.max(0, Math.min(seconds - half, END - 2 * half)), Math.min(END, Math.max(seconds + half, 2 * half)));
+}
+
 timeline.addEventListener("pointerdown", (event) => {
   timeline.setPointerCapture(event.pointerId);
   drag = { from: event.offsetX, now: event.offsetX };
