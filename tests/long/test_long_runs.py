@@ -88,3 +88,11 @@ def test_a_trace_of_any_length_is_judged_at_one_pace_in_bounded_memory():
 
     assert (code, [(each["form"], each["found"]) for each in told]) == (0, [("trace", {}), ("raw", {})])
     assert all(each["records"] >= 120000 and each["a second"] > 20_000 for each in told)
+
+
+@pytest.mark.parametrize("client", ["nats-py", "jsproto blocking"])
+def test_a_client_is_judged_through_the_tap(client):
+    code, (told,) = long_run("foreign.py", "--client", client, "--scenario", "tokens")
+
+    assert (code, told["outcome"], told["found"], told["unreadable"]) == (0, "done", {}, [])
+    assert told["bytes"] > 2000
