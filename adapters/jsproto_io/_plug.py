@@ -75,6 +75,10 @@ class Plug:
         self.asleep = False
         self.unsent = bytearray()
 
+    def fileno(self) -> int:
+        """A descriptor that is readable when `wait` has something to give, for a selector of one's own."""
+        return self._selector.fileno()
+
     def dial(self, host: str, port: int) -> Lost | None:
         """Begin to open a stream; `wait` says what came of it, unless it is clear at once."""
         try:

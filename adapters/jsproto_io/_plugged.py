@@ -1,0 +1,217 @@
+"""A client that its caller drives over a `Plug`: what every adapter without an event loop has in common.
+
+Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due, feed it, tick, pump. Whoever waits runs
+turns until it is woken. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
+without patience when the plug has something: it can be asked for its descriptor.
+
+A fork leaves the connection with the parent. The child's copy closes its descriptors, without a word on the wire and without
+touching the selector that both share, and every verb there says whose connection it was.
+"""
+
+# ruff: noqa: SLF001 - client and transport are one thing in several classes
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Final, Self
+
+from jsproto.core.events import Authenticate
+from jsproto.core.servers import Server
+from jsproto.errors import ConnectionClosed, JsprotoError
+from jsproto_io._base import answer_of, refusal_of
+from jsproto_io._network import NETWORK, Plugged
+from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
+from jsproto_io._plug import OPENED, Lost, Plug
+from jsproto_io._sync import Alone, Barred, SyncClient
+from jsproto_io._ways import Place
+
+#: A reader that acks faster than this, in seconds, lets the kernel put its acks together.
+_SOON: Final = 0.001
+#: Verbs that need not wait look at the socket at least so often, in seconds.
+_LOOK: Final = 1.0
+
+
+class PluggedClient(SyncClient):
+    """One connection to one NATS system, driven by whoever waits."""
+
+    __slots__ = (
+        "_credentials",
+        "_deadline",
+        "_flushed",
+        "_linger",
+        "_looked",
+        "_plug",
+        "_plugs",
+        "_pushed",
+    )
+
+    def __init__(
+        self,
+        servers: Servers,
+        credentials: Credentials | None,
+        options: ConnectOptions,
+        *,
+        linger: float = 0.0,
+    ) -> None:
+        super().__init__(servers, ask=credentials is not None, **options)
+        self._credentials: Credentials = credentials or nobody
+        self._alone = Alone(self)
+        network = NETWORK.get()  # in a test, where nothing happens while the caller computes
+        self._now = monotonic if network is None else network.now
+        self._plugs: Callable[[], Plugged] = Plug if network is None else network.plug
+        self._gate = threading.Lock()
+        self._feeds = set()
+        self._plug: Plugged
+        self._deadline: float | None = None
+        self._linger = linger
+        self._flushed = 0.0
+        self._looked = 0.0
+        self._pushed = 0.0
+
+    # ------------------------------------------------------------------ life
+
+    def __enter__(self) -> Self:
+        try:
+            with self._alone:
+                if not self._begun:
+                    self._plug = self._plugs()
+                self._begin(self._now())
+                _CLIENTS.add(self)
+                self._pump()
+                while not self._driver.linked():
+                    self._changed()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        if not self._begun or isinstance(self._gate, Barred):
+            return
+        with self._alone:
+            try:
+                self._connection.close(None, self._now())
+                self._pump()
+                while not self._driver.closed:
+                    self._drive()
+            finally:
+                if not self._driver.closed:
+                    self._connection.close(None, self._now())  # the second time does not wait
+                    self._pump()
+                self._plug.pull()
+
+    def _bar(self, error: JsprotoError) -> None:
+        """All is over, and every verb from now on says why. Nothing goes out any more, not even a goodbye."""
+        self._gate = Barred(error)
+        self._plug.pull()
+
+    def _judge(self, error: BaseException) -> None:
+        if isinstance(error, Exception) or not self._begun:
+            return
+        if self._plug.asleep:
+            self._plug.asleep = False
+        else:
+            name = type(error).__name__
+            self._bar(
+                ConnectionClosed(
+                    f"the connection was cut because {name} hit in the middle of a step, connect anew"
+                )
+            )
+
+    # ------------------------------------------------------------------ driving
+
+    def _drive(self) -> None:
+        deadline = self._deadline
+        self._turn(None if deadline is None else max(0.0, deadline - self._now()))
+
+    def _turn(self, patience: float | None) -> None:
+        """Sleep until something comes or so many seconds have passed; what came is fed before time is judged."""
+        plug = self._plug
+        connection = self._connection
+        held = len(plug.unsent)
+        happened = plug.wait(patience)
+        now = self._looked = self._now()
+        if isinstance(happened, bytes):
+            self._arrived(happened, now)
+        elif isinstance(happened, Lost):
+            self._failed(happened.error)
+        elif happened is OPENED:
+            self._opened_stream(now)
+        if held:
+            connection.transport_unsent(len(plug.unsent), now)
+        if self._deadline is not None and self._deadline <= now:
+            connection.handle_tick(now)
+        self._pump()
+
+    def _flush(self, now: float, *, more: bool = False) -> None:
+        if now - self._flushed < self._linger:
+            return
+        self._flushed = now
+        data = self._connection.data_to_send()
+        if data:
+            if not more or now - self._pushed > _SOON:
+                self._pushed = now
+                more = False
+            self._write(data if self._layer is None else self._layer.sent(data), more=more)
+        if now - self._looked > _LOOK:
+            self._pump()
+            self._turn(0.0)
+
+    def _arm(self, deadline: float | None) -> None:
+        self._deadline = deadline
+
+    # ------------------------------------------------------------------ the transport
+
+    def _dial(self, server: Server) -> None:
+        lost = self._plug.dial(server.host, server.port)
+        if lost is not None:
+            self._failed(lost.error)
+
+    def _hang_up(self) -> None:
+        self._plug.hang_up()
+
+    def _failed(self, error: Exception | None) -> None:
+        self._connection.transport_down(self._why(error), self._now())
+
+    def _write(self, data: bytes, *, more: bool = False) -> None:
+        plug = self._plug
+        plug.write(data, more=more)
+        if plug.unsent or self._connection.choked:
+            self._connection.transport_unsent(len(plug.unsent), self._now())
+
+    def _places(self, host: str, port: int) -> Sequence[Place]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    def _probe(self, server: Server, options: ConnectOptions) -> Self:
+        return type(self)(server, None if self._credentials is nobody else self._credentials, options)
+
+    def _authenticate(self, order: Authenticate) -> None:
+        try:
+            auth = answer_of(order, self._credentials(order.server, order.nonce))
+        except Exception as error:  # noqa: BLE001 - whatever the user's function raises is why there are none
+            self._connection.authentication_failed(refusal_of(order, error), self._now())
+        else:
+            self._connection.authenticate(auth, self._now())
+
+
+_CLIENTS: Final[weakref.WeakSet[PluggedClient]] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In the child of a fork: what is connected stays with the parent."""
+    for client in list(_CLIENTS):
+        if not client.closed:
+            client._bar(
+                ConnectionClosed(
+                    f"the connection belongs to process {os.getppid()}, this is its fork {os.getpid()}: connect anew"
+                )
+            )
+
+
+os.register_at_fork(after_in_child=_forked)
