@@ -2,16 +2,19 @@
 
 Theory. What is written is decided in `jsproto.trace`; here is only the file. It is new, always: where there is one already, the next gets a
 number, because nobody wants the record of an incident gone with the restart that followed it. Text waits for company, for `_LINGER`
-seconds at most while anything is recorded. A file that cannot be written any more is logged once and given up; the connection goes on.
+seconds at most while anything is recorded; in a fork it is the parent's to write. A file that cannot be written any more is logged once and given up; the connection goes on.
 """
 
 from __future__ import annotations
 
+import os
+import weakref
 from contextlib import suppress
+from io import FileIO
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from attrs import field, frozen
 
@@ -21,13 +24,12 @@ from jsproto.trace.redaction import Keep
 from jsproto.trace.tape import MOST_WRITTEN, Room, Tape
 from jsproto_io._watch import LOGGER
 
-if TYPE_CHECKING:
-    from typing import TextIO
-
 __all__ = ["Keep", "NewFile", "Record", "TraceFile", "tape_of"]
 
 #: Seconds for which recorded text may wait in memory.
 _LINGER: Final = 1.0
+#: So much does not wait, in bytes.
+_ENOUGH: Final = 65_536
 #: Files of one name that are kept beside each other.
 _MOST_FILES: Final = 1000
 
@@ -77,49 +79,66 @@ class NewFile:
         InvalidConfig: it cannot be made.
     """
 
-    __slots__ = ("_file", "_flushed", "bytes", "path")
+    __slots__ = ("__weakref__", "_file", "_flushed", "_process", "_waiting", "bytes", "path")
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO | None
-        self.path, self._file = _made(path)
+        file: FileIO
+        self.path, file = _made(path)
+        self._file: FileIO | None = file
+        self._waiting = bytearray()
+        self._process = os.getpid()
         self._flushed = monotonic()
         self.bytes = 0
+        weakref.finalize(self, _last, file, self._waiting, self._process)
 
     def write(self, text: str) -> None:
         """Keep the text; what cannot be kept is given up."""
         if self._file is None:
             return
+        self._waiting += text.encode()
         self.bytes += len(text)
-        try:
-            self._file.write(text)
-            now = monotonic()
-            if now - self._flushed > _LINGER:
-                self._flushed = now
-                self._file.flush()
-        except OSError as error:
-            self._gone(self._file, error)
+        now = monotonic()
+        if len(self._waiting) > _ENOUGH or now - self._flushed > _LINGER:
+            self._flushed = now
+            self._flush(self._file)
 
     def close(self) -> None:
         """Nothing follows."""
-        file, self._file = self._file, None
+        file = self._file
         if file is not None:
-            try:
-                file.close()
-            except OSError as error:
-                self._gone(file, error)
+            self._flush(file)
+            self._file = None
+            file.close()
 
-    def _gone(self, file: TextIO, error: OSError) -> None:
-        self._file = None
-        LOGGER.warning("%s: not recorded any further: %s", self.path, error)
-        with suppress(OSError):
+    def _flush(self, file: FileIO) -> None:
+        try:
+            _written(file, self._waiting, self._process)
+        except OSError as error:
+            LOGGER.warning("%s: not recorded any further: %s", self.path, error)
+            self._file = None
+            self._waiting.clear()
             file.close()
 
 
-def _made(path: Path) -> tuple[Path, TextIO]:
+def _written(file: FileIO, waiting: bytearray, process: int) -> None:
+    """Write what waits. In a fork it is the parent's, and stays so."""
+    while waiting and os.getpid() == process:
+        del waiting[: file.write(waiting)]
+
+
+def _last(file: FileIO, waiting: bytearray, process: int) -> None:
+    """Nobody has closed it: what waits is not lost with whoever forgot to."""
+    if not file.closed:
+        with suppress(OSError):
+            _written(file, waiting, process)
+        file.close()
+
+
+def _made(path: Path) -> tuple[Path, FileIO]:
     names = chain((path,), (path.with_stem(f"{path.stem}-{number}") for number in range(1, _MOST_FILES)))
     for name in names:
         try:
-            return name, name.open("x", encoding="utf-8", newline="\n")
+            return name, FileIO(name, "x")
         except FileExistsError:
             continue
         except OSError as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import gc
+import os
 import resource
 import uuid
 
@@ -241,4 +243,36 @@ def test_text_does_not_wait_for_long(tmp_path, monkeypatch):
     file.write("b")
 
     assert (tmp_path / "a.trace").read_text() == "ab"
+    file.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_a_fork_leaves_what_waits_to_its_parent(tmp_path):
+    file = NewFile(tmp_path / "a.trace")
+    file.write("a")
+    child = os.fork()
+    if not child:
+        file.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    before = (tmp_path / "a.trace").read_text()
+    file.close()
+
+    assert (before, (tmp_path / "a.trace").read_text()) == ("", "a")
+
+
+def test_what_waits_is_written_where_nobody_has_closed_the_file(tmp_path):
+    file = NewFile(tmp_path / "a.trace")
+    file.write("a")
+    del file
+    gc.collect()
+
+    assert (tmp_path / "a.trace").read_text() == "a"
+
+
+def test_much_text_does_not_wait_at_all(tmp_path):
+    file = NewFile(tmp_path / "a.trace")
+    file.write("a" * 70_000)
+
+    assert (tmp_path / "a.trace").stat().st_size == 70_000
     file.close()
