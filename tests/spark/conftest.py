@@ -25,7 +25,12 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stopTimeout": "20s",
     "spark.log.level": "ERROR",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
 }
+#: Workers know it from the session's environment.
+PASSWORD_VARIABLE, PASSWORD = "JSPROTO_SPARK_PASSWORD", "hunter2-of-the-tests"
 
 
 def java_or_skip() -> None:
@@ -48,14 +53,19 @@ def spark(tmp_path_factory):
     ]
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(path))
+    os.environ[PASSWORD_VARIABLE] = PASSWORD
     folder = tmp_path_factory.mktemp("spark")
+    events = folder / "events"
+    events.mkdir()
     builder = sql.SparkSession.builder.master("local[2,4]").appName("jsproto tests")
-    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder / "warehouse")}.items():
+    places = {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.eventLog.dir": events.as_uri()}
+    for name, value in {**SETTINGS, **places}.items():
         builder = builder.config(name, value)
     with contextlib.chdir(folder):  # where relative paths of a query lie, and no module of ours
         session = builder.getOrCreate()
     yield session
     session.stop()
+    del os.environ[PASSWORD_VARIABLE]
     if before is None:
         del os.environ["PYTHONPATH"]
     else:

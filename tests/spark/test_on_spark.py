@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -16,8 +17,13 @@ from pyspark.sql.types import StringType
 
 from jsproto_io.blocking import connect
 from tests.docs.test_snippets import check_page
+from tests.spark.conftest import PASSWORD, PASSWORD_VARIABLE
 from tests.spark.feeding import fill, new_stream, options
 
+#: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py` runs this on older ones too.
+streams = pytest.mark.skipif(
+    tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2), reason="streams need Spark 4.2"
+)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -179,9 +185,32 @@ def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
         assert repr(given.get("stream", stream.name)) in line
 
 
+def test_a_secret_is_in_no_plan_no_event_and_no_error(spark, start_server, capfd):
+    server = start_server(config=f'authorization {{ user: me, password: "{PASSWORD}" }}')
+    with connect(server.url.replace("//", f"//me:{PASSWORD}@")) as nc:
+        stream = new_stream(nc, 10)
+        given = {"servers": server.url, "stream": stream.name, "user": "me", "passwordEnv": PASSWORD_VARIABLE}
+        frame = spark.read.format("jetstream").options(**given).load()
+        assert 10 == frame.count()
+        frame.explain("extended")
+        with pytest.raises(PySparkException) as wrong:
+            spark.read.format("jetstream").options(**{**given, "user": "you"}).load().count()
+        with pytest.raises(PySparkException) as missing:
+            spark.read.format("jetstream").options(**{**given, "passwordEnv": "hunter2"}).load().count()
+    shown = capfd.readouterr().out
+    [events] = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
+
+    assert "BatchScan jetstream" in shown
+    assert "see option credentialsFile" in str(wrong.value)
+    assert "AuthorizationFailed" in str(wrong.value)
+    for text in (shown, events.read_text(encoding="utf-8"), str(wrong.value), str(missing.value)):
+        assert "hunter2" not in text
+
+
 # ------------------------------------------------------------------------------------------------ streaming
 
 
+@streams
 def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(spark, broker, tmp_path, eventually):
     # 4.1: Spark asks for the initial offset, waits for data, and asks again when it plans the first batch.
     stream = new_stream(broker, 500)
@@ -200,6 +229,7 @@ def test_latest_loses_nothing_between_the_two_calls_of_initial_offset(spark, bro
     assert 1001 == json.loads(query.lastProgress["sources"][0]["latestOffset"])["seq"]
 
 
+@streams
 def test_latest_loses_nothing_by_a_crash_in_the_first_batch(spark, broker, tmp_path, eventually):
     stream = new_stream(broker, 100)
     table = Table()
@@ -217,6 +247,7 @@ def test_latest_loses_nothing_by_a_crash_in_the_first_batch(spark, broker, tmp_p
     assert list(range(101, 401)) == table.rows
 
 
+@streams
 def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spark, broker, tmp_path):
     stream = new_stream(broker, 2000)
     frame = streaming(spark, broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="900")
@@ -243,6 +274,7 @@ def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spar
     assert list(range(1, stream.info().state.last_seq + 1)) == table.rows
 
 
+@streams
 @pytest.mark.parametrize("kind", ["interest", "workqueue"])
 def test_a_stream_that_is_released_is_empty_behind_a_run(spark, broker, tmp_path, kind):
     stream = new_stream(broker, retention=kind)
@@ -271,6 +303,7 @@ def test_a_stream_that_is_released_is_empty_behind_a_run(spark, broker, tmp_path
     assert 0 == stream.info().state.messages
 
 
+@streams
 def test_a_query_that_is_stopped_in_mid_read_leaves_no_consumer_behind(spark, broker, tmp_path, eventually):
     stream = new_stream(broker, 20_000)
 
@@ -350,6 +383,7 @@ def test_a_task_that_is_killed_while_it_writes_stores_each_row_once_if_it_has_an
     assert 5000 == stored if ids else 5000 < stored
 
 
+@streams
 def test_a_micro_batch_that_is_written_again_is_a_duplicate(spark, broker, tmp_path):
     source, target = new_stream(broker, 1000), new_stream(broker)
     frame = streaming(spark, broker, source, startingOffsets="earliest", minPartitions="2")
@@ -377,5 +411,6 @@ def test_a_micro_batch_that_is_written_again_is_a_duplicate(spark, broker, tmp_p
 # ------------------------------------------------------------------------------------------------ documentation
 
 
+@streams
 def test_each_snippet_of_the_page_runs_and_prints_what_it_says(spark, start_server, tmp_path):
     check_page(PAGE, start_server, tmp_path)

@@ -4,7 +4,8 @@ import pytest
 
 from jsproto.errors import JsprotoError
 from jsproto_spark.errors import Unreadable
-from tests.spark.feeding import Query, fill, new_stream
+from tests.spark.feeding import fill, new_stream
+from tests.spark.querying import Query
 
 pytestmark = pytest.mark.live
 

@@ -7,7 +7,8 @@ import pytest
 
 from jsproto.jetstream.errors import DataLost, StreamRecreated
 from jsproto_spark.errors import ChangedQuery, TailLost, Unreadable
-from tests.spark.feeding import ALL, Query, fill, new_stream
+from tests.spark.feeding import fill, new_stream
+from tests.spark.querying import ALL, Query
 
 pytestmark = pytest.mark.live
 
