@@ -19,6 +19,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: An older Spark leaves sockets to the collector.
+QUIET = ("-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 #: What needs streams, and so Spark 4.2.
 STREAMS = ("test_stream.py", "test_release.py")
 
@@ -53,7 +55,7 @@ def tested(version: str, place: Path) -> dict[str, object]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (place, ROOT, ROOT / "adapters")))}
     environ.pop("SPARK_HOME", None)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *files],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *QUIET, *files],
         cwd=ROOT,
         env=environ,
         capture_output=True,

@@ -96,3 +96,10 @@ def test_a_client_is_judged_through_the_tap(client):
 
     assert (code, told["outcome"], told["found"], told["unreadable"]) == (0, "done", {}, [])
     assert told["bytes"] > 2000
+
+
+def test_no_range_is_short_where_a_replica_lags_and_some_are_without_the_proof():
+    code, (told,) = long_run("ranges.py", "--reads", "40")
+
+    assert (code, told["wrong"], told["short"]["proved"]) == (0, {}, 0)
+    assert told["short"]["unproved"] > 0

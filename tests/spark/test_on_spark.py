@@ -91,13 +91,18 @@ def consumers(stream):
 def test_the_format_is_found_by_its_name_and_reads_all_of_a_stream(spark, broker):
     stream = new_stream(broker, 3000)
     frame = reading(spark, broker, stream, minPartitions="2").load()
-    [seen] = frame.select(
-        F.count("*"),
-        F.countDistinct("sequence"),
-        F.sum("sequence"),
-        F.countDistinct("subject"),
-        F.min("stream"),
-    ).collect()
+    [seen] = (
+        frame.withColumn("part", F.spark_partition_id())
+        .agg(
+            F.count("*"),
+            F.countDistinct("sequence"),
+            F.sum("sequence"),
+            F.countDistinct("subject"),
+            F.min("stream"),
+            F.countDistinct("part"),
+        )
+        .collect()
+    )
 
     assert (3000, 3000, 3000 * 3001 // 2, 3, stream.name, 2) == tuple(seen)
     assert ["subject", "sequence", "timestamp", "payload", "headers", "stream"] == frame.columns
