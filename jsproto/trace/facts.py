@@ -147,7 +147,7 @@ class FlowAnswered(NamedTuple):
 
 
 class FlowMissed(NamedTuple):
-    """A heartbeat says that an answer is missing."""
+    """A heartbeat says that an answer is missing, which as far as is known nothing holds up."""
 
     link: Link
     mark: SeenMark

@@ -136,10 +136,7 @@ class Deliveries:
     def flow(self, link: Link, command: PubLine) -> None:
         """The client answers a question of flow control."""
         mark = link.marks.get(command.subject)
-        untaken = 0
-        if mark is not None and mark.interest is not None and link.tells:
-            untaken = max(0, mark.behind - mark.interest.taken)
-        self._books.tell(FlowAnswered(link, command, mark, untaken))
+        self._books.tell(FlowAnswered(link, command, mark, 0 if mark is None else _untaken(link, mark)))
         if mark is not None:
             mark.answers += 1
             mark.missed = 0
@@ -147,8 +144,16 @@ class Deliveries:
     def stalled(self, link: Link, subject: str) -> None:
         """A heartbeat says that the answer on this subject is missing."""
         mark = self.mark(link, subject)
-        mark.missed += 1
-        self._books.tell(FlowMissed(link, mark))
+        if not _untaken(link, mark):  # who reads slowly answers late, and rightly so
+            mark.missed += 1
+            self._books.tell(FlowMissed(link, mark))
+
+
+def _untaken(link: Link, mark: SeenMark) -> int:
+    """Deliveries before the question that the user has not taken yet, as far as the client tells."""
+    if mark.interest is None or not link.tells:
+        return 0
+    return max(0, mark.behind - mark.interest.taken)
 
 
 def _spot(subject: str) -> Spot | None:

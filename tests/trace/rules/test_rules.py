@@ -258,6 +258,8 @@ MORE = [
     ("increment-unreadable", [*hello(), pub("s", b"1", Nats_Incr="+1")], [*hello(), pub("s", b"", Nats_Incr="-1")]),
     ("batch-unreadable", published(Nats_Batch_Id="b" * 65, Nats_Batch_Sequence=1), published(Nats_Batch_Id="b" * 64, Nats_Batch_Sequence=1)),
     ("flow-answered-early", flow_taken(0, "!open"), flow_taken(0, "open")),
+    # Who reads slowly cannot answer yet: what came before the question is not taken.
+    ("flow-unanswered", [*flow_taken(2, "!open")[:-1], *[MISSING] * 2], [*flow_taken(1, "!open")[:-1], *[MISSING] * 5]),
     ("flow-answered-early", [*hello(), ("!open", {}), "eof", *flow_taken(1, "nothing")], [*flow_taken(2, "!open")[:-1], ("notice", {"kind": "SLOW_CONSUMER"}), pub("$JS.FC.S.C.a")]),
     ("flow-answered-early", flow_taken(1, "!open"), [*flow_taken(1, "!open")[:-1], ("notice", {"kind": "SLOW_CONSUMER"}), pub("$JS.FC.S.C.a")]),
     ("heartbeats-ignored", [*LOOP, 2.5, api("CONSUMER.INFO.S.C"), 7.0, pub("s")], [*LOOP, 2.5, api("CONSUMER.INFO.S.C"), 6.0, pub("s")]),
