@@ -32,6 +32,10 @@ _TERM: Final = Term()
 _IN_PROGRESS: Final = InProgress()
 
 
+def _known(verb: Verb, info: Info) -> Verb:
+    return verb.known_to(info.version) if isinstance(verb, Term) else verb
+
+
 def _term(reason: str, info: Info) -> Term:
     return Term(reason).known_to(info.version) if reason else _TERM
 
@@ -143,7 +147,9 @@ class AsyncMessage(JsMessage):
             NoResponders: the consumer is gone, or wants no acknowledgements.
             Disconnected: the link was lost meanwhile.
         """
-        return await self.feed.context.client.run(Procedure(lambda: confirmed(self, verb, timeout=timeout)))
+        client = self.feed.context.client
+        known = _known(verb, client.info)
+        return await client.run(Procedure(lambda: confirmed(self, known, timeout=timeout)))
 
 
 class SyncMessage(JsMessage):
@@ -188,4 +194,6 @@ class SyncMessage(JsMessage):
             NoResponders: the consumer is gone, or wants no acknowledgements.
             Disconnected: the link was lost meanwhile.
         """
-        return self.feed.context.client.run(Procedure(lambda: confirmed(self, verb, timeout=timeout)))
+        client = self.feed.context.client
+        known = _known(verb, client.info)
+        return client.run(Procedure(lambda: confirmed(self, known, timeout=timeout)))

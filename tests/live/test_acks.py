@@ -108,16 +108,15 @@ def test_term_with_a_reason_ends_it_and_the_reason_is_told_from_2_10_on(work, nc
 
 
 @pytest.mark.parametrize("verb", [ACK, NAK, Nak(20.0), TERM, Term("why")], ids=repr)
-def test_every_verb_that_settles_can_be_confirmed(work, nc, since, verb):
+def test_every_verb_that_settles_can_be_confirmed(work, verb):
     orders = work(ack_wait=LONG)
     orders.publish(1)
     message = orders.consumer.next()
 
     assert message.ack_confirmed(verb) is True
     assert message.ack() is False
-    ignored = isinstance(verb, Term) and verb.reason and not since(2, 10)
-    pending = 1 if isinstance(verb, Nak) or ignored else 0
-    assert orders.consumer.info().num_ack_pending == pending
+    # 2.9 would ignore a term with a reason, so it is left out there.
+    assert orders.consumer.info().num_ack_pending == (1 if isinstance(verb, Nak) else 0)
 
 
 def test_in_progress_and_next_settle_nothing_that_could_be_confirmed(work, nc):
