@@ -34,6 +34,7 @@ from jsproto_io._server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 
 WRITTEN = 200
+KEPT = 50_000
 BOUND = 60.0
 
 
