@@ -4,7 +4,8 @@ Theory. Spark's checkpoint alone says what was processed. A stream that keeps me
 is told once for each micro-batch, not once for each message:
 
 - *cursor*: a durable consumer of the stream, made before anything is read so that an interest stream keeps messages for it. Its
-  floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next unread sequence.
+  floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next unread sequence; on an older server what is before it is pulled, without
+  payloads, and the last of it acknowledged, which with ack policy all covers the rest.
 - *purge*: everything before the next unread sequence, of the subjects that are read. Only of a work-queue stream, which is there to be
   emptied, and only if nobody else works on it.
 
@@ -13,14 +14,20 @@ Releasing twice is harmless, releasing early is not: what is released has always
 
 from __future__ import annotations
 
+from typing import Final
+
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, RetentionPolicy
 from jsproto.jetstream.api.errors import ConsumerNotFound
 from jsproto.jetstream.api.stream import StreamInfo
-from jsproto_io.blocking import SyncJetStream
+from jsproto_io.blocking import SyncConsumer, SyncJetStream
 from jsproto_spark.errors import Unreadable, naming
-from jsproto_spark.link import asking
+from jsproto_spark.link import asking, client
 from jsproto_spark.offsets import Offset
 from jsproto_spark.options import Settings
+
+#: Messages of one pull, and seconds to wait for them.
+_RUN: Final = 500
+_WAIT: Final = 1.0
 
 
 class Release:
@@ -65,8 +72,10 @@ class Release:
         if read.release_mode == "purge":
             for subject in read.subjects or ("",):
                 stream.purge(seq=seq, filter_subject=subject)
-        else:
+        elif resets(client(self.settings.where, 0.0).info.version):
             stream.consumer(read.cursor or "").reset(seq=seq)
+        else:
+            _acknowledge(stream.consumer(read.cursor or ""), seq)
 
     def _cursor(self, js: SyncJetStream) -> None:
         """Make the durable consumer, unless it is there."""
@@ -79,6 +88,7 @@ class Release:
                 durable_name=read.cursor,
                 deliver_policy=DeliverPolicy.ALL,
                 ack_policy=AckPolicy.ALL,
+                headers_only=True,  # nobody reads through it
                 filter_subjects=read.subjects,
             )
 
@@ -100,3 +110,23 @@ class Release:
             raise Unreadable(
                 f"stream {self.settings.where.stream!r}, see option releaseMode: expected purge for a work-queue stream, seen cursor"
             )
+
+
+def resets(version: str) -> bool:
+    """Whether a server of this version knows ``CONSUMER.RESET``."""
+    numbers = [int(part) for part in version.split("-", maxsplit=1)[0].split(".")[:2] if part.isdigit()]
+    return numbers >= [2, 14]
+
+
+def _acknowledge(cursor: SyncConsumer, seq: int) -> None:
+    """Everything before ``seq``, in runs; what was pulled beyond it is given back."""
+    while True:
+        with cursor.fetch(_RUN, expires=_WAIT) as messages:
+            pulled = list(messages)
+        done = [each for each in pulled if each.metadata.stream_sequence < seq]
+        for each in pulled[len(done) :]:
+            each.nak()
+        if done:
+            done[-1].ack_confirmed()
+        if len(done) < _RUN:
+            return

@@ -3,7 +3,9 @@
 import pytest
 
 from jsproto.errors import JsprotoError
+from jsproto_io.blocking import connect
 from jsproto_spark.errors import Unreadable
+from jsproto_spark.release import resets
 from tests.spark.feeding import fill, new_stream
 from tests.spark.querying import Query
 
@@ -147,3 +149,28 @@ def test_a_cursor_that_is_there_already_goes_on(broker):
 
     assert list(range(11, 21)) == again.all()
     assert 1 == len(list(stream.consumer_names()))
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.12.8"])
+def test_before_there_was_a_reset_the_last_message_of_a_range_is_acknowledged(
+    start_server, version, eventually
+):
+    with connect(start_server(version=version).url) as nc:
+        stream = new_stream(nc, retention="interest")
+        query = Query(nc, stream, maxMessagesPerTrigger="700", **CURSOR, **NEXT)
+        query.initial()
+        fill(nc, stream, 1600)
+        query.plan()
+        query.run()
+        query.plan()
+
+        assert eventually(lambda: stream.info().state.first_seq == 701)
+        assert list(range(701, 1401)) == query.run()
+        query.all()
+        assert eventually(lambda: held(stream) == 0)
+
+
+def test_a_reset_came_with_2_14():
+    assert [False, False, True, True, True] == [
+        resets(version) for version in ("2.9.10", "2.13.9-RC.1", "2.14.0", "2.15.1-dev", "3.0.0")
+    ]
