@@ -329,6 +329,12 @@ class AsyncClient(Base):
             self._connection.authentication_failed(failure, self._now())
         self._pump()
 
+    # ------------------------------------------------------------------ disks
+
+    @abstractmethod
+    async def _aside(self, work: Callable[[], T]) -> T:
+        """Do something that waits for a disk, in a thread, to its end."""
+
     # ------------------------------------------------------------------ probing
 
     @abstractmethod

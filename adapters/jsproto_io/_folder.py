@@ -11,10 +11,12 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Final, TypeAlias
+from types import TracebackType
+from typing import BinaryIO, Final, Self, TypeAlias, final
 
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.errors import InvalidConfig
+from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.backup import (
     ARCHIVES,
     CONFIG,
@@ -31,7 +33,7 @@ from jsproto.jetstream.backup import (
     read_origin,
     read_stream_file,
 )
-from jsproto_io._progress import Phase, Progress, Tell, Teller
+from jsproto.jetstream.snapshot import Origin
 
 #: Bytes that are read at once, and sent as one chunk.
 CHUNK: Final = 128 * 1024
@@ -149,43 +151,123 @@ def consumer_of(place: Path, name: str) -> ConsumerConfig:
     return config
 
 
-def checked(saved: Sequence[Found], tell: Tell) -> None:
-    """Every archive is the one that was written, and every file can be read, before one of them is used."""
-    for number, (place, entry, _) in enumerate(saved, 1):
-        progress = Progress(
-            deed="check",
-            stream=entry.name,
-            phase=Phase.BEGUN,
-            number=number,
-            of=len(saved),
-            total=entry.size,
-        )
-        with Teller(progress, tell) as teller:
-            for name in entry.consumers:
-                consumer_of(place, name)
-            if entry.archive is not None:
-                _compared(place, entry, teller)
+def begun(root: Path, manifest: bytes) -> None:
+    """A new folder, which says that it is not complete yet.
+
+    Raises:
+        InvalidConfig: there is something in it.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if next(root.iterdir(), None) is not None:
+        raise InvalidConfig(f"expected an empty folder for a backup, {str(root)!r} holds something")
+    written(root / MANIFEST, manifest)
+    (root / STREAMS).mkdir(mode=0o700)
 
 
-def _compared(place: Path, entry: SavedStream, teller: Teller) -> None:
-    path = place / str(entry.archive)
-    if not path.is_file():
-        raise InvalidBackup(f"expected the file {str(path)!r}, it is not there")
-    origin = read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
-    if origin.config.name != entry.name:
-        raise InvalidBackup(
-            f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {origin.config.name!r}"
-        )
-    digest, size = sha256(), 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-            teller.passed(len(chunk))
-    if size != entry.size or (entry.sha256 and digest.hexdigest() != entry.sha256):
-        raise InvalidBackup(
-            f"expected {entry.size} bytes with SHA-256 {entry.sha256} in {str(path)!r}, seen {size} bytes with {digest.hexdigest()}"
-        )
+def configured(place: Path, info: StreamInfo, consumers: Sequence[ConsumerInfo]) -> SavedStream:
+    """Write the configurations of a stream and its durable consumers."""
+    place.mkdir(mode=0o700)
+    written(place / CONFIG, as_file(info.config))
+    durable = [each for each in consumers if each.config.durable_name]
+    if durable:
+        (place / CONSUMERS).mkdir(mode=0o700)
+    for each in durable:
+        written(place / CONSUMERS / f"{file_name(each.name)}.json", as_file(each.config))
+    return SavedStream(name=info.config.name, consumers=[each.name for each in durable])
+
+
+def origin_of(place: Path) -> Origin:
+    """What the server said beside an archive.
+
+    Raises:
+        InvalidBackup: that is not there, or damaged.
+    """
+    return read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
+
+
+@final
+class Archive:
+    """An archive that is being written: at its place when all of it is on the disk, and not before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._digest = sha256()
+        self._placed = placed(path)
+        self._file = self._placed.__enter__()
+
+    def write(self, chunk: bytes) -> None:
+        """Some bytes more."""
+        self._file.write(chunk)
+        self._digest.update(chunk)
+
+    def done(self) -> str:
+        """That was all: move it to its place. Gives its SHA-256."""
+        self._placed.__exit__(None, None, None)
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+@final
+class Check:
+    """A look at everything of one stream before it is used: every file can be read, and the archive is the one that was written.
+
+    Raises:
+        InvalidBackup: something is not there, or not what it was.
+    """
+
+    def __init__(self, place: Path, entry: SavedStream) -> None:
+        for name in entry.consumers:
+            consumer_of(place, name)
+        self._entry = entry
+        self._digest = sha256()
+        self._size = 0
+        self._path = place / str(entry.archive)
+        self._file: BinaryIO | None = None
+        if entry.archive is None:
+            return
+        if not self._path.is_file():
+            raise InvalidBackup(f"expected the file {str(self._path)!r}, it is not there")
+        origin = origin_of(place)
+        if origin.config.name != entry.name:
+            raise InvalidBackup(
+                f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {origin.config.name!r}"
+            )
+        self._file = self._path.open("rb")
+
+    def step(self) -> int:
+        """How many bytes more were looked at; 0 when all of them were, and they are right."""
+        if self._file is None:
+            return 0
+        chunk = self._file.read(CHUNK)
+        self._digest.update(chunk)
+        self._size += len(chunk)
+        if not chunk:
+            self._compare()
+        return len(chunk)
+
+    def _compare(self) -> None:
+        entry, digest = self._entry, self._digest.hexdigest()
+        if self._size != entry.size or (entry.sha256 and digest != entry.sha256):
+            raise InvalidBackup(
+                f"expected {entry.size} bytes with SHA-256 {entry.sha256} in {str(self._path)!r}, "
+                f"seen {self._size} bytes with {digest}"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 def _bytes(path: Path) -> bytes:

@@ -258,12 +258,38 @@ def _indented(doc: str, by: int) -> str:
     return text + ("\n" + " " * by if len(lines) > 1 else "")
 
 
+#: How a file without ``await`` is made of one with it: word by word.
+_UNCOLOURED: Final = (
+    ("async def ", "def "),
+    ("async with ", "with "),
+    ("async for ", "for "),
+    ("await ", ""),
+    ("AsyncClient", "SyncClient"),
+    ("AsyncJetStream", "SyncJetStream"),
+    ("_facade_async", "_facade_sync"),
+    ("jsproto_io._async", "jsproto_io._sync"),
+)
+_SOURCE: Final = "async_backup.py"
+_MADE: Final = "backup.py"
+_THEIRS: Final = '''"""Backups in folders, by a blocking client: written by ``_generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
+
+# ruff: noqa: I001, SLF001 - in the order of the file that it is made of
+'''
+
+
+def blocking_backup() -> str:
+    """The text of the module without ``await``."""
+    text = Path(__file__).with_name(_SOURCE).read_text(encoding="utf-8")
+    for word, other in _UNCOLOURED:
+        text = text.replace(word, other)
+    return _THEIRS + text[text.index("\nfrom __future__") :]
+
+
 def main(arguments: list[str]) -> int:
-    """Write both files, or with ``--check`` say whether they are fresh."""
+    """Write all files, or with ``--check`` say whether they are fresh."""
     stale = 0
-    for colour in (ASYNC, SYNC):
-        path = _HERE / colour.file
-        text = facade(colour)
+    for name, text in (*((each.file, facade(each)) for each in (ASYNC, SYNC)), (_MADE, blocking_backup())):
+        path = _HERE / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale += 1

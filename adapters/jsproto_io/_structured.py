@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import ClassVar, Final, Self, cast
+from typing import ClassVar, Final, Self, TypeVar, cast
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
@@ -38,6 +38,8 @@ from jsproto_io._network import NETWORK, Linked
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._stream import Stream
 from jsproto_io._ways import NEVER, Event, Nursery, Place, Scope, Ways
+
+T = TypeVar("T")
 
 
 class StructuredClient(AsyncClient):
@@ -217,6 +219,10 @@ class StructuredClient(AsyncClient):
             link.write(data)
             if link.unsent or self._connection.choked:
                 self._connection.transport_unsent(len(link.unsent), self._now())
+
+    async def _aside(self, work: Callable[[], T]) -> T:
+        """Do something that waits for a disk, in a thread, to its end."""
+        return cast("T", await self.WAYS.aside(work))
 
     async def _places(self, host: str, port: int) -> Sequence[Place]:
         return await self.WAYS.places(host, port, type=socket.SOCK_STREAM)

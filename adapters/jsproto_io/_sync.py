@@ -401,6 +401,12 @@ class SyncClient(Base):
         finally:
             gate.release()
 
+    # ------------------------------------------------------------------ disks
+
+    def _aside(self, work: Callable[[], T]) -> T:
+        """Do something that waits for a disk; everybody waits here."""
+        return work()
+
     # ------------------------------------------------------------------ probing
 
     @abstractmethod

@@ -67,6 +67,7 @@ class Ways:
     Attributes:
         readable: wait until a socket has something to read; ``writable`` until it takes something.
         places: the resolver; keyword ``type``.
+        aside: call something that waits for a disk, in a thread; it is waited for to its end, also when cancelled.
     """
 
     event: Callable[[], Event]
@@ -77,3 +78,4 @@ class Ways:
     readable: Callable[[socket.socket], Awaitable[object]]
     writable: Callable[[socket.socket], Awaitable[object]]
     places: Callable[..., Awaitable[Sequence[Place]]]
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]]

@@ -70,4 +70,5 @@ class Client(StructuredClient):
         readable=anyio.wait_readable,
         writable=anyio.wait_writable,
         places=anyio.getaddrinfo,
+        aside=anyio.to_thread.run_sync,
     )

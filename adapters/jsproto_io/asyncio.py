@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from time import monotonic
-from typing import Self, Unpack, cast, final
+from typing import Self, TypeVar, Unpack, cast, final
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
@@ -27,6 +27,8 @@ from jsproto_io._messages import AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._plug import CHUNK
 from jsproto_io._ways import Place
+
+T = TypeVar("T")
 
 __all__ = [
     "AsyncConsumer",
@@ -216,6 +218,15 @@ class Client(AsyncClient):
             unsent = link.transport.get_write_buffer_size()
             if unsent or self._connection.choked:
                 self._connection.transport_unsent(unsent, self._now())
+
+    async def _aside(self, work: Callable[[], T]) -> T:
+        """Do something that waits for a disk, in a thread, to its end."""
+        doing = self._loop.run_in_executor(None, work)
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            await asyncio.wait([doing])  # it may still be at work on what the caller is about to close
+            raise
 
     async def _places(self, host: str, port: int) -> Sequence[Place]:
         return await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)

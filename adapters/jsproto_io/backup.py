@@ -1,22 +1,18 @@
-"""Backups in folders: streams of an account, with or without messages, written and put back by a blocking client.
+"""Backups in folders, by a blocking client: written by ``_generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
 
-Theory. What the folder looks like, what a complete backup is and in which order it is put back is decided in `jsproto.jetstream.backup`;
-here messages pass through. An archive is hashed while it streams by, and never held in memory. Before anything is restored every digest is checked.
-
-Both verbs wait for disks. From a program with an event loop they are called in a thread, on a connection of its own.
-"""
+# ruff: noqa: I001, SLF001 - in the order of the file that it is made of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from time import time_ns
 from typing import Any, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, LinkError, shorten
+from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.enums import StorageType
 from jsproto.jetstream.api.errors import JetStreamError
@@ -24,8 +20,6 @@ from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.backup import (
-    CONFIG,
-    CONSUMERS,
     FORMAT,
     MANIFEST,
     ORIGIN,
@@ -38,26 +32,28 @@ from jsproto.jetstream.backup import (
     as_file,
     file_name,
     planned,
-    read_origin,
     unlike,
 )
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.snapshot import Origin
+from jsproto_io._sync import SyncClient
 from jsproto_io._facade_sync import SyncJetStream
 from jsproto_io._folder import (
     CHUNK,
+    Archive,
+    Check,
     Found,
-    checked,
+    begun,
+    configured,
     consumer_of,
     found_in,
     load_consumer,
     load_stream,
-    placed,
+    origin_of,
     save,
     written,
 )
 from jsproto_io._progress import Phase, Progress, Tell, Teller, silent
-from jsproto_io._sync import SyncClient
 
 __all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
 
@@ -96,14 +92,10 @@ def back_up(
         OSError: what the disk says.
     """
     account = _Account(nc, js)
-    infos = list(_chosen(account.js, streams))
+    infos = _chosen(account.js, streams)
     root = Path(folder)
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if next(root.iterdir(), None) is not None:
-        raise InvalidConfig(f"expected an empty folder for a backup, {str(root)!r} holds something")
     manifest = Manifest(format=FORMAT, server=nc.info.version, created=Timestamp(time_ns()))
-    written(root / MANIFEST, as_file(manifest))
-    (root / STREAMS).mkdir(mode=0o700)
+    nc._aside(partial(begun, root, as_file(manifest)))
     saved: list[SavedStream] = []
     for number, (info, consumers) in enumerate(infos, 1):
         total = info.state.bytes if data else 0
@@ -117,53 +109,43 @@ def back_up(
         )
         with Teller(progress, tell) as teller:
             place = root / STREAMS / file_name(info.config.name)
-            entry = _configured(place, info, consumers)
+            entry = nc._aside(partial(configured, place, info, consumers))
             try:
-                saved.append(account.take(place, entry, teller, check=check) if data else entry)
+                if data:
+                    entry = account.take(place, entry, teller, check=check)
             except JetStreamError as error:
                 if info.config.storage is not StorageType.MEMORY:
                     raise
                 teller.words = f"messages were not saved: {error}"
-                saved.append(entry.evolve(note=teller.words))
+                entry = entry.evolve(note=teller.words)
+            saved.append(entry)
     manifest = manifest.evolve(complete=True, streams=saved)
-    written(root / MANIFEST, as_file(manifest))
+    nc._aside(partial(written, root / MANIFEST, as_file(manifest)))
     return manifest
 
 
 def _chosen(
     js: SyncJetStream, streams: Iterable[str] | None
-) -> Iterator[tuple[StreamInfo, Sequence[ConsumerInfo]]]:
+) -> list[tuple[StreamInfo, Listed[ConsumerInfo]]]:
     """What is to be saved, and nothing of it is missing."""
-    if streams is not None:
+    chosen: list[tuple[StreamInfo, Listed[ConsumerInfo]]] = []
+    if streams is None:
+        there = js.inventory()
+        _all_there(there.streams)
+        chosen.extend((info, there.consumers[info.config.name]) for info in there.streams)
+    else:
         for name in dict.fromkeys(streams):
-            info, consumers = js.stream_info(name), js.stream(name).consumers()
-            _all_there(consumers)
-            yield info, consumers
-        return
-    there = js.inventory()
-    _all_there(there.streams)
-    for info in there.streams:
-        consumers = there.consumers[info.config.name]
+            info = js.stream_info(name)
+            chosen.append((info, js.stream(name).consumers()))
+    for _, consumers in chosen:
         _all_there(consumers)
-        yield info, consumers
+    return chosen
 
 
 def _all_there(listed: Listed[Any]) -> None:
     if not listed.complete:
         names = ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
         raise InvalidResponse(f"expected the servers to say all that there is, missing are {shorten(names)}")
-
-
-def _configured(place: Path, info: StreamInfo, consumers: Sequence[ConsumerInfo]) -> SavedStream:
-    """Write the configurations of a stream and its durable consumers."""
-    place.mkdir(mode=0o700)
-    written(place / CONFIG, as_file(info.config))
-    durable = [each for each in consumers if each.config.durable_name]
-    if durable:
-        (place / CONSUMERS).mkdir(mode=0o700)
-    for each in durable:
-        written(place / CONSUMERS / f"{file_name(each.name)}.json", as_file(each.config))
-    return SavedStream(name=info.config.name, consumers=[each.name for each in durable])
 
 
 # ------------------------------------------------------------------------------------------------ restore
@@ -219,15 +201,15 @@ def restore(
         OSError: what the disk says.
     """
     account = _Account(nc, js)
-    saved = found_in(Path(folder), streams)
+    saved = nc._aside(partial(found_in, Path(folder), streams))
     if not data:
         saved = [(place, entry.evolve(archive=None), config) for place, entry, config in saved]
-    checked(saved, tell)
-    there = account.js.inventory(consumers=False).streams
-    _all_there(there)
+    _checked(nc, saved, tell)
+    inventory = account.js.inventory(consumers=False)
+    _all_there(inventory.streams)
     plan = planned(
         [(entry, config) for _, entry, config in saved],
-        {each.config.name: each for each in there},
+        {each.config.name: each for each in inventory.streams},
         update=update,
     )
     places = {each[1].name: each for each in saved}
@@ -261,6 +243,24 @@ def restore(
     return tuple(done)
 
 
+def _checked(nc: SyncClient, saved: Sequence[Found], tell: Tell) -> None:
+    """Every archive is the one that was written, and every file can be read, before one of them is used."""
+    for number, (place, entry, _) in enumerate(saved, 1):
+        progress = Progress(
+            deed="check",
+            stream=entry.name,
+            phase=Phase.BEGUN,
+            number=number,
+            of=len(saved),
+            total=entry.size,
+        )
+        with Teller(progress, tell) as teller:
+            check = nc._aside(partial(Check, place, entry))
+            with check:
+                while size := nc._aside(check.step):
+                    teller.passed(size)
+
+
 # ------------------------------------------------------------------------------------------------ messages there and back
 
 
@@ -281,23 +281,24 @@ class _Account:
 
     def take(self, place: Path, entry: SavedStream, teller: Teller, *, check: bool) -> SavedStream:
         """Write the archive of a stream, and what the server says beside it."""
+        aside = self._nc._aside
         snapshot = self._pure.stream(entry.name).snapshot(check=check)
-        digest = sha256()
-        archive = place / archive_name(self._nc.info.version)
-        with placed(archive) as file, self._nc.stream(snapshot) as chunks:
-            for chunk in chunks:
-                file.write(chunk)
-                digest.update(chunk)
-                teller.passed(len(chunk))
+        name = archive_name(self._nc.info.version)
+        archive = aside(partial(Archive, place / name))
+        with archive:
+            with self._nc.stream(snapshot) as chunks:
+                for chunk in chunks:
+                    aside(partial(archive.write, chunk))
+                    teller.passed(len(chunk))
+            digest = aside(archive.done)
         origin = snapshot.origin or Origin({})
-        state = origin.state
-        written(place / ORIGIN, as_file(origin))
+        aside(partial(written, place / ORIGIN, as_file(origin)))
         return entry.evolve(
-            archive=archive.name,
+            archive=name,
             size=snapshot.size,
-            sha256=digest.hexdigest(),
-            messages=state.messages,
-            last_seq=state.last_seq,
+            sha256=digest,
+            messages=origin.state.messages,
+            last_seq=origin.state.last_seq,
         )
 
     def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
@@ -314,21 +315,26 @@ class _Account:
             self.js.create_stream(config)
         wanted = [each for each in entry.consumers if each not in there]
         for name in wanted:
-            stream.create_or_update_consumer(consumer_of(place, name))
+            consumer = self._nc._aside(partial(consumer_of, place, name))
+            stream.create_or_update_consumer(consumer)
         teller.words = entry.note or ""
         return Restored(stream=entry.name, deed=deed, consumers=tuple(wanted), words=teller.words)
 
     def _unpack(self, place: Path, entry: SavedStream, teller: Teller) -> None:
         """Make a stream of its archive, and compare it with what was saved."""
-        origin = read_origin((place / ORIGIN).read_bytes(), str(place / ORIGIN))
-        sink = self._nc.sink(self._pure.restore(origin))
-        with (place / str(entry.archive)).open("rb") as file, sink:
-            while chunk := file.read(min(CHUNK, self._nc.info.max_payload)):
-                sink.put(chunk)
-                teller.passed(len(chunk))
-            sink.drain()
-            (made,) = sink.results()
-        different = unlike(origin.state, made.state, origin.config)
+        aside = self._nc._aside
+        origin = aside(partial(origin_of, place))
+        file = aside(partial((place / str(entry.archive)).open, "rb"))
+        different = "no word of it"
+        with file:
+            sink = self._nc.sink(self._pure.restore(origin))
+            with sink:
+                while chunk := aside(partial(file.read, min(CHUNK, self._nc.info.max_payload))):
+                    sink.put(chunk)
+                    teller.passed(len(chunk))
+                sink.drain()
+                for made in sink.results():
+                    different = unlike(origin.state, made.state, origin.config)
         if different:
             raise InvalidResponse(
                 f"restored, but not as it was: {different}; delete it before another restore"

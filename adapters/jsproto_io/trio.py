@@ -70,4 +70,5 @@ class Client(StructuredClient):
         readable=trio.lowlevel.wait_readable,
         writable=trio.lowlevel.wait_writable,
         places=trio.socket.getaddrinfo,
+        aside=trio.to_thread.run_sync,
     )

@@ -160,15 +160,17 @@ class Snapshot(Transfer[bytes]):
     Attributes:
         origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
         chunks: chunks that came.
+        complete: all of them, and the origin too, which may come behind them.
 
     Raises:
         InvalidConfig: sizes that cannot work.
     """
 
-    __slots__ = ("_body", "_frames", "chunks", "complete", "origin")
+    __slots__ = ("_all", "_body", "_frames", "chunks", "complete", "origin")
 
     STATE: ClassVar[Codecs] = {
         **Transfer.STATE,
+        "_all": PLAIN,
         "_frames": PLAIN,
         "chunks": PLAIN,
         "complete": PLAIN,
@@ -200,6 +202,7 @@ class Snapshot(Transfer[bytes]):
         self._frames: deque[Delivery] = deque()
         self.origin: Origin | None = None
         self.chunks = 0
+        self._all = False
         self.complete = False
 
     # ------------------------------------------------------------------ facts
@@ -226,6 +229,8 @@ class Snapshot(Transfer[bytes]):
             self.origin = Origin(answer(message.payload, self._about, ("config", "state")))
         except JsprotoError as error:
             self.end(error)
+        else:
+            self._judge()
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Chunks, and the end."""
@@ -303,8 +308,14 @@ class Snapshot(Transfer[bytes]):
             if row.verdict is not Verdict.COMPLETE:
                 self.end(status_error(row, *status, str(self._about)))
                 return
-        self.complete = True
-        self.end()
+        self._all = True
+        self._judge()
+
+    def _judge(self) -> None:
+        """The answer and the chunks take two ways within the server: either may be first."""
+        if self._all and self.origin is not None:
+            self.complete = True
+            self.end()
 
 
 class Restore(Transfer[StreamInfo]):

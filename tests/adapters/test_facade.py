@@ -47,7 +47,7 @@ def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_pa
 
     monkeypatch.setattr(_generate, "_HERE", tmp_path)
 
-    assert _generate.main(["--check"]) == 2
+    assert _generate.main(["--check"]) == 3
     assert list(tmp_path.iterdir()) == []
     assert _generate.main([]) == 0
     assert _generate.main(["--check"]) == 0

@@ -100,6 +100,27 @@ def test_chunks_are_answered_when_they_are_taken_and_the_end_ends_it(end: bytes 
     assert (feed.origin.config.name, feed.origin.state.messages) == ("S", 5)
 
 
+def test_the_answer_may_come_behind_the_end_and_is_waited_for() -> None:
+    late, refused, silent = snapshot(), snapshot(), snapshot(patience=2.0)
+    for feed in (late, refused, silent):
+        chunk(feed, b"x", "r.1")
+        chunk(feed, b"")
+
+        assert feed.take(0.0) == b"x"
+        assert feed.take(0.0) is NEED_DATA
+        assert not feed.complete
+
+    replied(late, late._call, SAID)
+    replied(refused, refused._call, NO_STREAM)
+    silent.ticked(2.0)
+
+    assert (late.complete, late.origin.state.messages, late.take(0.0)) == (True, 5, ENDED)
+    for feed, error in ((refused, StreamNotFound), (silent, RequestTimeout)):
+        assert not feed.complete
+        with pytest.raises(error):
+            feed.take(2.0)
+
+
 def test_an_empty_message_that_wants_an_answer_is_neither_chunk_nor_end() -> None:
     feed = snapshot()
     chunk(feed, b"", "somewhere")

@@ -1,0 +1,348 @@
+"""Backups in folders: streams of an account, with or without messages, written and put back by a client with ``await``.
+
+Theory. What the folder looks like, what a complete backup is and in which order it is put back is decided in `jsproto.jetstream.backup`;
+here messages pass through. An archive is hashed while it streams by, and never held in memory. Before anything is restored every digest is checked.
+
+Both verbs wait for disks. What touches one is done aside, in a thread where there is an event loop; ``tell`` is called by the caller's own task.
+`jsproto_io.backup` is the same for a blocking client, written from this file by ``_generate.py``.
+"""
+
+# ruff: noqa: SLF001 - how something is done aside is the client's own business
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from time import time_ns
+from typing import Any, final
+
+from attrs import frozen
+
+from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
+from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.enums import StorageType
+from jsproto.jetstream.api.errors import JetStreamError
+from jsproto.jetstream.api.listed import Listed
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.backup import (
+    FORMAT,
+    MANIFEST,
+    ORIGIN,
+    STREAMS,
+    Deed,
+    Manifest,
+    RestoreFailed,
+    SavedStream,
+    archive_name,
+    as_file,
+    file_name,
+    planned,
+    unlike,
+)
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.snapshot import Origin
+from jsproto_io._async import AsyncClient
+from jsproto_io._facade_async import AsyncJetStream
+from jsproto_io._folder import (
+    CHUNK,
+    Archive,
+    Check,
+    Found,
+    begun,
+    configured,
+    consumer_of,
+    found_in,
+    load_consumer,
+    load_stream,
+    origin_of,
+    save,
+    written,
+)
+from jsproto_io._progress import Phase, Progress, Tell, Teller, silent
+
+__all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
+
+# ------------------------------------------------------------------------------------------------ backup
+
+
+async def back_up(
+    nc: AsyncClient,
+    folder: str | Path,
+    *,
+    js: AsyncJetStream | None = None,
+    streams: Iterable[str] | None = None,
+    data: bool = True,
+    check: bool = False,
+    tell: Tell = silent,
+) -> Manifest:
+    """Save streams with their durable consumers in a new folder.
+
+    Args:
+        nc: whose streams.
+        folder: is made; it may be there if it is empty.
+        js: another domain or API prefix than the client's own.
+        streams: only these; all of the account if none are named.
+        data: also save messages. Older servers do not give those of streams in memory: the manifest has a note then.
+        check: let the server check what it stores first, which takes longer.
+        tell: is called with each `Progress`.
+
+    Returns:
+        What was saved, as it stands in the folder too.
+
+    Raises:
+        InvalidConfig: the folder is not empty; nothing was done.
+        StreamNotFound: one that was named is not there; nothing was done.
+        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done.
+        JsprotoError: a snapshot broke; the folder says that the backup is not complete.
+        OSError: what the disk says.
+    """
+    account = _Account(nc, js)
+    infos = await _chosen(account.js, streams)
+    root = Path(folder)
+    manifest = Manifest(format=FORMAT, server=nc.info.version, created=Timestamp(time_ns()))
+    await nc._aside(partial(begun, root, as_file(manifest)))
+    saved: list[SavedStream] = []
+    for number, (info, consumers) in enumerate(infos, 1):
+        total = info.state.bytes if data else 0
+        progress = Progress(
+            deed="backup",
+            stream=info.config.name,
+            phase=Phase.BEGUN,
+            number=number,
+            of=len(infos),
+            total=total,
+        )
+        with Teller(progress, tell) as teller:
+            place = root / STREAMS / file_name(info.config.name)
+            entry = await nc._aside(partial(configured, place, info, consumers))
+            try:
+                if data:
+                    entry = await account.take(place, entry, teller, check=check)
+            except JetStreamError as error:
+                if info.config.storage is not StorageType.MEMORY:
+                    raise
+                teller.words = f"messages were not saved: {error}"
+                entry = entry.evolve(note=teller.words)
+            saved.append(entry)
+    manifest = manifest.evolve(complete=True, streams=saved)
+    await nc._aside(partial(written, root / MANIFEST, as_file(manifest)))
+    return manifest
+
+
+async def _chosen(
+    js: AsyncJetStream, streams: Iterable[str] | None
+) -> list[tuple[StreamInfo, Listed[ConsumerInfo]]]:
+    """What is to be saved, and nothing of it is missing."""
+    chosen: list[tuple[StreamInfo, Listed[ConsumerInfo]]] = []
+    if streams is None:
+        there = await js.inventory()
+        _all_there(there.streams)
+        chosen.extend((info, there.consumers[info.config.name]) for info in there.streams)
+    else:
+        for name in dict.fromkeys(streams):
+            info = await js.stream_info(name)
+            chosen.append((info, await js.stream(name).consumers()))
+    for _, consumers in chosen:
+        _all_there(consumers)
+    return chosen
+
+
+def _all_there(listed: Listed[Any]) -> None:
+    if not listed.complete:
+        names = ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
+        raise InvalidResponse(f"expected the servers to say all that there is, missing are {shorten(names)}")
+
+
+# ------------------------------------------------------------------------------------------------ restore
+
+
+@final
+@frozen(kw_only=True)
+class Restored:
+    """What became of one stream.
+
+    Attributes:
+        stream: its name.
+        deed: what was done.
+        consumers: names of consumers that were made or brought up to date.
+        words: what there is to say.
+    """
+
+    stream: str
+    deed: Deed
+    consumers: tuple[str, ...] = ()
+    words: str = ""
+
+
+async def restore(
+    nc: AsyncClient,
+    folder: str | Path,
+    *,
+    js: AsyncJetStream | None = None,
+    streams: Iterable[str] | None = None,
+    data: bool = True,
+    update: bool = False,
+    tell: Tell = silent,
+) -> tuple[Restored, ...]:
+    """Put streams back out of a folder that `back_up` or the ``nats`` tool has written.
+
+    First everything in the folder is checked, then what is on the server; only then something is done. Each stream that was restored is
+    compared with what was saved.
+
+    Args:
+        nc: where to.
+        folder: of a whole backup, or of one stream.
+        js: another domain or API prefix than the client's own.
+        streams: only these.
+        data: restore messages too; else streams are made empty.
+        update: bring streams that are there up to date with the saved configurations; their messages stay as they are.
+        tell: is called with each `Progress`.
+
+    Raises:
+        InvalidBackup: the backup is not complete, or damaged; nothing was done.
+        RestoreConflict: streams are in the way; nothing was done.
+        RestoreFailed: some streams were refused or are not as they were; the others are there.
+        LinkError: the link was lost in the middle; the note on it says how far it was.
+        OSError: what the disk says.
+    """
+    account = _Account(nc, js)
+    saved = await nc._aside(partial(found_in, Path(folder), streams))
+    if not data:
+        saved = [(place, entry.evolve(archive=None), config) for place, entry, config in saved]
+    await _checked(nc, saved, tell)
+    inventory = await account.js.inventory(consumers=False)
+    _all_there(inventory.streams)
+    plan = planned(
+        [(entry, config) for _, entry, config in saved],
+        {each.config.name: each for each in inventory.streams},
+        update=update,
+    )
+    places = {each[1].name: each for each in saved}
+    done: list[Restored] = []
+    failures: dict[str, str] = {}
+    for number, (entry, deed) in enumerate(plan, 1):
+        progress = Progress(
+            deed=deed.name.lower(),
+            stream=entry.name,
+            phase=Phase.BEGUN,
+            number=number,
+            of=len(plan),
+            total=entry.size if deed is Deed.RESTORE else 0,
+        )
+        try:
+            with Teller(progress, tell) as teller:
+                done.append(await account.put_back(places[entry.name], deed, teller))
+        except LinkError as error:
+            names = ", ".join(each.stream for each in done) or "none"
+            error.add_note(
+                f"restored before: {names}; look whether a part of {entry.name} is there, and delete it"
+            )
+            raise
+        except JsprotoError as error:
+            failures[entry.name] = str(error)
+    if failures:
+        words = "; ".join(f"{name}: {why}" for name, why in failures.items())
+        raise RestoreFailed(
+            f"expected {len(plan)} streams as they were, {len(failures)} are not: {words}", failures
+        )
+    return tuple(done)
+
+
+async def _checked(nc: AsyncClient, saved: Sequence[Found], tell: Tell) -> None:
+    """Every archive is the one that was written, and every file can be read, before one of them is used."""
+    for number, (place, entry, _) in enumerate(saved, 1):
+        progress = Progress(
+            deed="check",
+            stream=entry.name,
+            phase=Phase.BEGUN,
+            number=number,
+            of=len(saved),
+            total=entry.size,
+        )
+        with Teller(progress, tell) as teller:
+            check = await nc._aside(partial(Check, place, entry))
+            with check:
+                while size := await nc._aside(check.step):
+                    teller.passed(size)
+
+
+# ------------------------------------------------------------------------------------------------ messages there and back
+
+
+class _Account:
+    """Where streams are taken from, or put.
+
+    Attributes:
+        js: its friendly methods.
+    """
+
+    __slots__ = ("_nc", "_pure", "js")
+
+    def __init__(self, nc: AsyncClient, js: AsyncJetStream | None) -> None:
+        self.js = js or nc.jetstream()
+        self._nc = nc
+        #: Its conversations can be looked into while they are driven.
+        self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
+
+    async def take(self, place: Path, entry: SavedStream, teller: Teller, *, check: bool) -> SavedStream:
+        """Write the archive of a stream, and what the server says beside it."""
+        aside = self._nc._aside
+        snapshot = self._pure.stream(entry.name).snapshot(check=check)
+        name = archive_name(self._nc.info.version)
+        archive = await aside(partial(Archive, place / name))
+        with archive:
+            async with self._nc.stream(snapshot) as chunks:
+                async for chunk in chunks:
+                    await aside(partial(archive.write, chunk))
+                    teller.passed(len(chunk))
+            digest = await aside(archive.done)
+        origin = snapshot.origin or Origin({})
+        await aside(partial(written, place / ORIGIN, as_file(origin)))
+        return entry.evolve(
+            archive=name,
+            size=snapshot.size,
+            sha256=digest,
+            messages=origin.state.messages,
+            last_seq=origin.state.last_seq,
+        )
+
+    async def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
+        """Make a stream with its consumers, or bring them up to date."""
+        place, entry, config = found
+        stream = self.js.stream(entry.name)
+        there: Sequence[str] = ()
+        if deed is Deed.RESTORE:
+            await self._unpack(place, entry, teller)
+            there = await stream.consumer_names()
+        elif deed is Deed.UPDATE:
+            await self.js.update_stream(config)
+        else:
+            await self.js.create_stream(config)
+        wanted = [each for each in entry.consumers if each not in there]
+        for name in wanted:
+            consumer = await self._nc._aside(partial(consumer_of, place, name))
+            await stream.create_or_update_consumer(consumer)
+        teller.words = entry.note or ""
+        return Restored(stream=entry.name, deed=deed, consumers=tuple(wanted), words=teller.words)
+
+    async def _unpack(self, place: Path, entry: SavedStream, teller: Teller) -> None:
+        """Make a stream of its archive, and compare it with what was saved."""
+        aside = self._nc._aside
+        origin = await aside(partial(origin_of, place))
+        file = await aside(partial((place / str(entry.archive)).open, "rb"))
+        different = "no word of it"
+        with file:
+            sink = self._nc.sink(self._pure.restore(origin))
+            async with sink:
+                while chunk := await aside(partial(file.read, min(CHUNK, self._nc.info.max_payload))):
+                    await sink.put(chunk)
+                    teller.passed(len(chunk))
+                await sink.drain()
+                async for made in sink.results():
+                    different = unlike(origin.state, made.state, origin.config)
+        if different:
+            raise InvalidResponse(
+                f"restored, but not as it was: {different}; delete it before another restore"
+            )
