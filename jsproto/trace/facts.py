@@ -92,7 +92,7 @@ class PullOver(NamedTuple):
     link: Link
     pull: SeenPull
     row: Row
-    #: Refusals of this consumer's pulls, nothing delivered, in the last three seconds.
+    #: Refusals of this subscription's pulls, nothing delivered, in the last three seconds.
     refusals: int
 
 

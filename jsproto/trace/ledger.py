@@ -31,6 +31,9 @@ MOST_BODY: Final = 1024
 
 #: Tables of a link of which it is told that something is not in them.
 Table: TypeAlias = Literal["interests", "sids", "marks", "pings"]
+#: Refusals of one subscription that are counted: more are no more of a storm.
+MOST_REFUSALS: Final = 64
+
 Json: TypeAlias = Mapping[str, object]
 ConsumerKey: TypeAlias = tuple[str, str]
 
@@ -90,6 +93,8 @@ class Interest:
     sign: float = 0.0
     #: A pull went out while another was not yet filled: somebody reads on and on.
     loop: bool = False
+    #: How often that was so with another reply subject, which several readers beside each other do too.
+    overlaps: int = 0
     #: The most that one pull has asked for.
     most: int = 0
     most_bytes: int = 0
@@ -103,6 +108,8 @@ class Interest:
     #: Pulls that asked for less than the most although nothing was owed and nothing could wait to be taken, one behind the other.
     shrunk: int = 0
     pulls: list[SeenPull] = Factory(list[SeenPull])
+    #: When its pulls were refused.
+    refusals: deque[float] = Factory(lambda: deque[float](maxlen=MOST_REFUSALS))
 
     @property
     def wild(self) -> bool:
@@ -158,6 +165,8 @@ class SeenDelivery:
 
     consumer: ConsumerKey
     line: int
+    #: How often it came with this very reply subject and was not settled: a server that was killed may count again.
+    left: int = 1
     #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
     settled: bytes | None = None
     asked: bool = False
@@ -219,8 +228,8 @@ class Link:
     marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
     #: Line and time of PINGs of the server that were not answered.
     pings: deque[tuple[int, float]] = Factory(deque[tuple[int, float]])
-    #: Times at which pulls of a consumer were refused, by consumer.
-    refusals: dict[ConsumerKey, deque[float]] = Factory(dict[ConsumerKey, deque[float]])
+    #: Behind its end the user left something: a subscription need not be made again.
+    left: bool = False
     #: The link that this one came after, if it is known to be of the same client.
     before: Link | None = None
     creates: int = 0
@@ -240,7 +249,6 @@ class Link:
         if bound(self.marks, most):
             self.forgot.add("marks")
         bound(self.requests, most)
-        bound(self.refusals, most)
 
     def option(self, name: str) -> object:
         """What CONNECT said about something; ``None`` if it did not."""

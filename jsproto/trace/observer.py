@@ -64,6 +64,8 @@ MOST_CONNS: Final = 1024
 MOST_PINGS: Final = 64
 
 _NEXT: Final = "CONSUMER.MSG.NEXT"
+#: Verbs behind which a subscription need not be made again.
+_LEAVING: Final = frozenset({"close", "drain", "stop"})
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 
 
@@ -184,9 +186,8 @@ class Observer:
                 self._down(record.conn)
             else:
                 self._told(record)
-        elif isinstance(record, Wished) and record.name == "open":
-            # A recording of ours: what the user takes is told too.
-            self._tells(record.conn, tells=True)
+        elif isinstance(record, Wished):
+            self._wished(record)
 
     def _told(self, record: Happened) -> None:
         """Something that the client says about itself."""
@@ -201,6 +202,14 @@ class Observer:
             self._tells(record.conn, tells=False)  # what is dropped is never taken
         elif record.name == "client_timeout" and record.detail.get("waiting_for") == "status":
             self._pulls.given_up(link)
+
+    def _wished(self, record: Wished) -> None:
+        """Something that the user wants: a recording of ours."""
+        link = self.link(record.conn)
+        if record.name == "open":
+            self._tells(record.conn, tells=True)  # and what is taken is told too
+        elif link is not None and record.name in _LEAVING:
+            link.left = link.left or not link.up
 
     def _tells(self, conn: str, *, tells: bool) -> None:
         link = self.link(conn)
@@ -321,11 +330,11 @@ class Observer:
 
     def _after_reconnect(self, link: Link) -> None:
         before = link.before
-        if before is None:
+        if before is None or before.left:
             return
         for interest in before.interests.values():
             if interest.loop and interest.pulls and not interest.pulls[-1].no_wait:
-                self._pulls.expect_consumer(link, interest.pulls[-1])
+                self._pulls.expect_consumer(link, interest, interest.pulls[-1])
             elif not interest.pulls and not interest.subject.startswith("_INBOX."):
                 self._books.watch(self._books.now + SUBSCRIBE_PATIENCE, _Again(link, interest))
 

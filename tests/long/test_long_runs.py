@@ -103,3 +103,13 @@ def test_no_range_is_short_where_a_replica_lags_and_some_are_without_the_proof()
 
     assert (code, told["wrong"], told["short"]["proved"]) == (0, {}, 0)
     assert told["short"]["unproved"] > 0
+
+
+def test_the_lint_finds_nothing_in_what_our_own_clients_say():
+    code, told = long_run("precision.py", "--seeds", "0-9", "--live", "1")
+
+    assert (code, [(each["form"], each["sessions"], each["found"]) for each in told]) == (
+        0,
+        [("machines", 10, {}), ("adapters", 10, {}), ("live", 1, {})],
+    )
+    assert all(each["links"] > each["sessions"] and each["frames"] > 1000 for each in told)

@@ -66,8 +66,10 @@ class Deliveries:
         if interest is not None:
             interest.unsettled += 1
             number = interest.delivered = interest.delivered + 1
+        known = self._deliveries.get(frame[2])
+        left = 1 if known is None else known.left + 1
         delivery = self._deliveries[frame[2]] = SeenDelivery(
-            key, self._books.line, link=link, interest=interest, number=number
+            key, self._books.line, left, link=link, interest=interest, number=number
         )
         self._spots.setdefault(spot, delivery)
         for reply, forgotten in bound(self._deliveries):
@@ -104,9 +106,10 @@ class Deliveries:
         self._books.tell(Acked(link, command, delivery, alike, consumer))
         body = command.payload
         if delivery is not None and (not body or body.startswith(SETTLING)):
-            if delivery.settled is None and delivery.interest is not None:
+            delivery.left = max(0, delivery.left - 1)
+            if delivery.settled is None and delivery.interest is not None and delivery.interest.unsettled:
                 delivery.interest.unsettled -= 1
-            delivery.settled = body
+            delivery.settled = None if delivery.left else body
             delivery.asked = bool(command.reply)
             delivery.link = link
         if body.startswith(b"+NXT") and command.reply and all(key):

@@ -2,18 +2,19 @@
 
 Theory. A message names its consumer, not its pull. It is put down to the oldest open pull of its subscription; a status that names how
 much of a pull is left moves what was put down wrongly to the pulls behind it, so the sum over a subscription is right at every status.
+
+Nobody has to ask again who may have enough at hand: only if everything that came was settled is it known that nothing waits.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, NamedTuple, final
 
 from jsproto.jetstream.pull import pinned_size
 from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
 from jsproto.trace.client import pull_of
 from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Interest, Link, SeenPull, bound
+from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Interest, Link, SeenPull
 from jsproto.trace.seen.books import Books
 from jsproto.wire.frames import Delivery
 
@@ -21,10 +22,10 @@ from jsproto.wire.frames import Delivery
 SILENT_BEATS: Final = 4.0
 #: Seconds within which somebody who reads on and on asks again.
 PULL_PATIENCE: Final = 30.0
+#: So many pulls that overlap behind one wildcard are one reader, and not several that were there by chance.
+OVERLAPS: Final = 3
 #: Refusals are counted over so many seconds.
 REFUSALS_OVER: Final = 3.0
-#: Refusals of one consumer that are counted: more are no more of a storm.
-MOST_REFUSALS: Final = 64
 #: Pulls that are over and are kept, of one subscription: a late status may speak of them.
 MOST_OVER: Final = 8
 #: The same pull within so many seconds is one that was kept while there was no link, and sent with its twin.
@@ -45,7 +46,7 @@ class _Pull(NamedTuple):
 
     def look(self, books: Books, now: float) -> None:
         asked = any(pull.line > self.told for pull in self.interest.pulls)
-        if self.link.up and self.interest.active and not asked:
+        if self.link.up and self.interest.active and not asked and not self.interest.unsettled:
             books.tell(NoPull(self.link, self.lost, "status"))
 
 
@@ -53,12 +54,13 @@ class _PullAnew(NamedTuple):
     """A consumer is to be asked again on a new link."""
 
     link: Link
+    before: Interest
     lost: SeenPull
 
     def look(self, books: Books, now: float) -> None:
-        link, lost = self
+        link, before, lost = self
         asked = any(pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls)
-        if link.up and not asked and "interests" not in link.forgot:
+        if link.up and not asked and not before.unsettled and "interests" not in link.forgot:
             books.tell(NoPull(link, lost, "reconnect"))
 
 
@@ -79,7 +81,7 @@ class _Life(NamedTuple):
         since = max(interest.sign, pull.at, interest.inquired)
         if books.now - since < patience:
             books.watch(since + patience, self)
-        else:
+        elif not interest.unsettled:
             books.tell(Silence(link, pull, now - since))
 
 
@@ -125,7 +127,7 @@ class Pulls:
         )
         if interest is None:
             return
-        interest.loop = interest.loop or (owed > 0 and not pull.no_wait)
+        self._look_for_loop(interest, pull, owed)
         interest.most = max(interest.most, pull.batch)
         interest.most_bytes = max(interest.most_bytes, pull.max_bytes)
         interest.sign = self._books.now
@@ -137,6 +139,16 @@ class Pulls:
             del interest.pulls[: -(most // 2)]
         if pull.heartbeat and interest.loop:
             self._expect_life(link, interest, pull)
+
+    def _look_for_loop(self, interest: Interest, pull: SeenPull, owed: int) -> None:
+        """Whether somebody reads on and on: a pull goes out before the one before it is filled, and not only by chance."""
+        if owed > 0 and not pull.no_wait:
+            interest.loop = True
+        elif pull.heartbeat and any(
+            each.consumer == pull.consumer and each.owed(self._books.now) for each in interest.pulls
+        ):
+            interest.overlaps += 1
+            interest.loop = interest.loop or interest.overlaps >= OVERLAPS
 
     def _survivor(self, link: Link, pull: SeenPull) -> SeenPull | None:
         """A pull of an earlier link, not ended, whose inbox is listened to again, on a server that may still hold it."""
@@ -239,7 +251,7 @@ class Pulls:
             if each.end is None or each is pull:
                 each.end = row.end
                 each.status = f"{status[0]} {status[1]}".rstrip()
-        refusals = self._refused(link, pull, row)
+        refusals = self._refused(interest, pull, row)
         self._books.tell(PullOver(link, pull, row, refusals))
         if row.verdict is Verdict.RESET and interest.loop:
             self._expect_pull(link, interest, pull)
@@ -256,11 +268,11 @@ class Pulls:
                 other.got += moved
                 excess -= moved
 
-    def _refused(self, link: Link, pull: SeenPull, row: Row) -> int:
+    def _refused(self, interest: Interest, pull: SeenPull, row: Row) -> int:
+        """Many may read one consumer, so only those of one subscription are counted together."""
         if pull.got or row.verdict not in _REFUSING:
             return 0
-        times = link.refusals.setdefault(pull.consumer, deque(maxlen=MOST_REFUSALS))
-        bound(link.refusals, self._books.most)
+        times = interest.refusals
         times.append(self._books.now)
         while times[0] < self._books.now - REFUSALS_OVER:
             times.popleft()
@@ -271,9 +283,9 @@ class Pulls:
     def _expect_pull(self, link: Link, interest: Interest, lost: SeenPull) -> None:
         self._books.watch(self._books.now + PULL_PATIENCE, _Pull(link, interest, lost, self._books.line))
 
-    def expect_consumer(self, link: Link, lost: SeenPull) -> None:
+    def expect_consumer(self, link: Link, before: Interest, lost: SeenPull) -> None:
         """The consumer of a pull that was lost with its link is asked again on the new one."""
-        self._books.watch(self._books.now + PULL_PATIENCE, _PullAnew(link, lost))
+        self._books.watch(self._books.now + PULL_PATIENCE, _PullAnew(link, before, lost))
 
     def _expect_life(self, link: Link, interest: Interest, pull: SeenPull) -> None:
         self._books.watch(self._books.now + SILENT_BEATS * pull.heartbeat, _Life(link, interest, pull))

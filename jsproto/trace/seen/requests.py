@@ -78,9 +78,19 @@ class Requests:
         earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
         self._books.tell(Created(link, request, config, earlier))
+        if len(request.names) > 1:
+            self._asked(request, config)
         gap = None if earlier is None else earlier.gap
         if earlier is not None and gap is not None and self._books.now - gap <= AFTER_GAP:
             self._books.watch(self._books.now + DELETE_PATIENCE, _Delete(link, earlier))
+
+    def _asked(self, request: SeenRequest, config: Json) -> None:
+        """An ordered consumer is known from here on: its first messages may come before the answer."""
+        key = (request.names[0], request.names[1])
+        asked = SeenConsumer(key=key, config=config, at=request.at, line=request.line, expected=1)
+        if asked.ordered:
+            self._books.consumers[key] = asked
+            bound(self._books.consumers)
 
     def answer(self, link: Link, request: SeenRequest, payload: bytes) -> None:
         """The API answers."""
@@ -103,12 +113,14 @@ class Requests:
             known.config = config
             return
         new = request.verb in _CREATING
+        asked = known if known is not None and known.line == request.line else None
         consumer = self._books.consumers[key] = SeenConsumer(
             key=key,
             config=config,
             at=self._books.now,
             line=self._books.line,
-            expected=int(new),
+            expected=int(new and len(request.names) > 1) if asked is None else asked.expected,
+            gap=None if asked is None else asked.gap,
             unheard_by=None if request.heard else link,
         )
         if new and consumer.ordered:
