@@ -449,10 +449,12 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """Everything that must go to the transport now; it counts as handed over."""
-        stats = self.stats
-        stats.messages_out += self._outbound.messages
-        data = self._outbound.take()
-        stats.bytes_out += len(data)
+        outbound = self._outbound
+        data = outbound.take()
+        if data:
+            stats = self.stats
+            stats.bytes_out += len(data)
+            stats.messages_out = outbound.messages
         return data
 
     def next_deadline(self) -> float | None:

@@ -24,10 +24,21 @@ class Outbound(Stateful):
 
     Attributes:
         append: add a publish or an ack of the user.
+        messages: messages that were handed over so far.
         kept: publishes that wait for a link; ``kept_size`` are their bytes.
     """
 
-    __slots__ = ("_bound", "_controls", "_counted", "_pieces", "_size", "append", "kept", "kept_size")
+    __slots__ = (
+        "_bound",
+        "_controls",
+        "_counted",
+        "_pieces",
+        "_size",
+        "append",
+        "kept",
+        "kept_size",
+        "messages",
+    )
 
     STATE: ClassVar[Codecs] = {
         "_bound": PLAIN,
@@ -35,6 +46,7 @@ class Outbound(Stateful):
         "_pieces": PLAIN,
         "kept": PLAIN,
         "kept_size": PLAIN,
+        "messages": PLAIN,
     }
 
     def __init__(self) -> None:
@@ -46,6 +58,7 @@ class Outbound(Stateful):
         self.append: Callable[[bytes], None] = self._pieces.append
         self.kept: list[bytes] = []
         self.kept_size = 0
+        self.messages = 0
 
     @property
     def size(self) -> int:
@@ -55,11 +68,6 @@ class Outbound(Stateful):
             self._size += sum(map(len, pieces[self._counted :]))
             self._counted = len(pieces)
         return self._size
-
-    @property
-    def messages(self) -> int:
-        """Messages that wait for `take`."""
-        return len(self._pieces) - self._controls
 
     def append_bound(self, data: bytes) -> None:
         """Add a message that belongs to the present link only."""
@@ -78,9 +86,11 @@ class Outbound(Stateful):
 
     def take(self) -> bytes:
         """Everything that must go to the transport now; it is handed over."""
-        if not self._pieces:
+        pieces = self._pieces
+        if not pieces:
             return b""
-        data = b"".join(self._pieces)
+        self.messages += len(pieces) - self._controls
+        data = b"".join(pieces)
         self._emptied()
         return data
 
