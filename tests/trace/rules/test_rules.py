@@ -152,6 +152,14 @@ def published(**headers):
 
 BATCH = {"Nats_Batch_Id": "b", "Nats_Batch_Sequence": 1}
 
+EARLY = [msg("s", b"x", f"$JS.ACK.S.C.1.{at}.{at}.1700000000000000000.0", "3") for at in (1, 2)]
+HELD = msg("s", b"x", D1)
+BESIDE = [
+    *hello(),
+    b">SUB _INBOX.w.* 2\r\n",
+    *(pull(2, reply=f"_INBOX.w.{at}", idle_heartbeat=10**9) for at in range(4)),
+]
+
 # fmt: off
 #: Rule -> a trace that breaks it, and one that keeps it.
 CASES = {
@@ -257,6 +265,20 @@ MORE = [
     ("start-contradicts", [*hello(), SUB, *create({"opt_start_seq": 1, "opt_start_time": "2024-01-01T00:00:00Z"})], [*hello(), SUB, *create({"opt_start_time": "2024-01-01T00:00:00Z"})]),
     ("increment-unreadable", [*hello(), pub("s", b"1", Nats_Incr="+1")], [*hello(), pub("s", b"", Nats_Incr="-1")]),
     ("batch-unreadable", published(Nats_Batch_Id="b" * 65, Nats_Batch_Sequence=1), published(Nats_Batch_Id="b" * 64, Nats_Batch_Sequence=1)),
+    # Who may have something at hand need not ask.
+    ("heartbeats-ignored", [*LOOP, HELD, pub(D1), 5.0, pub("s")], [*LOOP, HELD, 5.0, pub("s")]),
+    ("pull-stalled", [*LOOP, HELD, pub(D1, b"-NAK"), LEADER, 31.0, pub("s")], [*LOOP, HELD, LEADER, 31.0, pub("s")]),
+    ("no-pull-after-reconnect", [*LOOP, HELD, pub(D1), "eof", 1.0, *hello(), 32.0, pub("s")], [*LOOP, HELD, "eof", 1.0, *hello(), 32.0, pub("s")]),
+    # Pulls that overlap behind one wildcard are one reader, but not from the first time on.
+    ("pull-stalled", [*BESIDE, status("409 Leadership Change", "_INBOX.w.3"), 31.0, pub("s")], [*BESIDE[:-1], status("409 Leadership Change", "_INBOX.w.2"), 31.0, pub("s")]),
+    # Several readers of one consumer are no storm.
+    ("pull-storm", [*hello(), SUB, *([pull(), status("503")] * 10)], [*hello(), SUB, b">SUB _INBOX.q 3\r\n", *([pull(), status("503"), pull(reply="_INBOX.q"), status("503", "_INBOX.q", sid="3")] * 6)]),
+    # What came twice with one ack subject is settled twice; a second ack of one of them is not.
+    ("ack-twice", [*DELIVERED, HELD, pub(D1), pub(D1), pub(D1)], [*DELIVERED, HELD, pub(D1), pub(D1)]),
+    # What the user left while there was no link is not made again.
+    ("not-resubscribed", [*hello(), b">SUB a 2\r\n", ("!close", {}), "eof", 1.0, *hello(), 20.0, pub("s")], [*hello(), b">SUB a 2\r\n", "eof", ("!close", {}), 1.0, *hello(), 20.0, pub("s")]),
+    # Messages of an ordered consumer may come before the answer that says that it was made.
+    ("gap-ignored", [*hello(), SUB, DELIVER, create(ORDERED)[0], *EARLY[1:], create(ORDERED)[1], 20.0, pub("s")], [*hello(), SUB, DELIVER, create(ORDERED)[0], *EARLY[:1], create(ORDERED)[1], *EARLY[1:], 20.0, pub("s")]),
     ("flow-answered-early", flow_taken(0, "!open"), flow_taken(0, "open")),
     # Who reads slowly cannot answer yet: what came before the question is not taken.
     ("flow-unanswered", [*flow_taken(2, "!open")[:-1], *[MISSING] * 2], [*flow_taken(1, "!open")[:-1], *[MISSING] * 5]),
