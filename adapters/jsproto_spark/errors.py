@@ -47,7 +47,7 @@ class Unreadable(JsprotoError):
 
 
 class TailLost(JsprotoError):
-    """The stream ends before what was read of it, so its next sequences will mean other messages (``failOnDataLoss``)."""
+    """The stream ends before what was read or planned, so its next sequences will mean other messages (``failOnDataLoss``)."""
 
 
 class ChangedQuery(InvalidConfig):
@@ -123,8 +123,8 @@ def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
 
 
 def shrunk(stream: str, seq: int, last: int) -> TailLost:
-    """The stream ends before what was read."""
+    """The stream ends before what was read or planned."""
     return TailLost(
-        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was read, seen {last}: "
+        f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was seen before, seen {last}: "
         "the server has lost the end of the stream"
     )

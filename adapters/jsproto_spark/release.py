@@ -36,7 +36,7 @@ class Release:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.prepared = settings.read.release_mode == "none"
-        self.released = 0
+        self.released: tuple[str, int] = ("", 0)
 
     def prepare(self) -> None:
         """Once, before anything is read: the stream is of the right kind, and the cursor there.
@@ -59,16 +59,20 @@ class Release:
     def below(self, offset: Offset) -> None:
         """Everything before this offset is processed. Where the query began, nothing is yet."""
         where, read = self.settings.where, self.settings.read
-        if read.release_mode == "none" or offset.seq <= max(offset.init, self.released):
+        created, seq = self.released
+        done = max(offset.init, seq if created == offset.created else 0)
+        if read.release_mode == "none" or offset.seq <= done:
             return
         self.prepare()
         with naming(where.stream, "cursor" if read.release_mode == "cursor" else "releaseMode"):
-            asking(where, where.request_timeout, lambda js: self._release(js, offset.seq))
-        self.released = offset.seq
+            asking(where, where.request_timeout, lambda js: self._release(js, offset))
+        self.released = offset.created, offset.seq
 
-    def _release(self, js: SyncJetStream, seq: int) -> None:
+    def _release(self, js: SyncJetStream, offset: Offset) -> None:
         stream = js.stream(self.settings.where.stream)
-        read = self.settings.read
+        read, seq = self.settings.read, offset.seq
+        if str(stream.info().created) != offset.created:
+            return  # made anew: these sequences mean messages that nobody has read
         if read.release_mode == "purge":
             for subject in read.subjects or ("",):
                 stream.purge(seq=seq, filter_subject=subject)

@@ -97,10 +97,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         until = self._parsed(end)
         lo, hi = unread(self._parsed(start), until)
         facts = self._ask()
+        strict = self.reading.settings.read.fail_on_data_loss
         if str(facts.created) != until.created:
-            if self.reading.settings.read.fail_on_data_loss:
+            if strict:
                 raise recreated(until.stream, until.created, str(facts.created))
             return []
+        if strict and planning.behind(facts) < hi:
+            raise shrunk(until.stream, hi, facts.last_seq)
         return self.reading.parts(facts, lo, hi)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,7 @@
 """What is processed is released, all of it and never early: interest streams by a cursor, work queues by a purge."""
 
+import json
+
 import pytest
 
 from jsproto.errors import JsprotoError
@@ -149,6 +151,26 @@ def test_a_cursor_that_is_there_already_goes_on(broker):
 
     assert list(range(11, 21)) == again.all()
     assert 1 == len(list(stream.consumer_names()))
+
+
+@pytest.mark.parametrize("when", ["commit", "nextPlan"])
+def test_a_queue_that_was_made_anew_loses_nothing_to_what_was_read_of_the_old_one(broker, when):
+    # The last release of a query comes late. By sequence alone it purges what nobody has read.
+    stream = queue(broker, 100)
+    query = Query(broker, stream, **PURGE, releaseOn=when, failOnDataLoss="false", maxMessagesPerTrigger="50")
+    query.plan()
+    query.run()
+    query.plan()
+    query.run()
+    stream.delete()
+    again = queue(broker, name=stream.name, subjects=[f"{stream.name}.>"])
+    fill(broker, again, 60)
+    query.reader.commit(json.loads(query.log[-1]))
+
+    assert 60 == held(again)
+    assert [*range(1, 101), *range(1, 61)] == query.all()
+    query.reader.commit(json.loads(query.log[-1]))
+    assert 0 == held(again)
 
 
 @pytest.mark.parametrize("version", ["2.9.10", "2.12.8"])
