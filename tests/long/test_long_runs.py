@@ -113,3 +113,20 @@ def test_the_lint_finds_nothing_in_what_our_own_clients_say():
         [("machines", 10, {}), ("adapters", 10, {}), ("live", 1, {})],
     )
     assert all(each["links"] > each["sessions"] and each["frames"] > 1000 for each in told)
+
+
+@pytest.mark.parametrize("server", ["2.15.1", "2.12.8"])
+def test_the_model_and_a_server_answer_random_scripts_alike(server):
+    code, told = long_run("differential.py", "--scripts", "20", "--server", server)
+
+    assert (code, told[-1]["different"], told[:-1]) == (0, 0, [])
+    assert told[-1]["races"] <= 4
+
+
+def test_a_difference_is_told_and_the_exit_code_is_1():
+    """A model of one version beside a server of another."""
+    words = ("--scripts", "3", "--server", "2.15.1", "--model", "2.9.10")
+    code, told = long_run("differential.py", *words)
+
+    assert (code, told[-1]["different"]) == (1, 3)
+    assert {"seed", "step", "what", "channel", "model", "real"} <= set(told[0])

@@ -47,6 +47,7 @@ _EPHEMERAL: Final = re.compile("[0-9A-Za-z]{8}")
 _HEADERS: Final = (
     (re.compile(rb"(Nats-Time-Stamp: )[^\r]+"), rb"\1T"),
     (re.compile(rb"(Nats-Pin-Id: )[^\r]+"), rb"\1ID"),
+    (re.compile(rb"(Nats-Subject: \$JS\.ACK\.(?:[^.]+\.){5,7})(\d{19})(\.\d+)"), rb"\1T\3"),
     (re.compile(rb"(Nats-Consumer-Stalled: \$JS\.FC\.[^.\s]+\.[^.\s]+\.)\w+"), rb"\1ID"),
 )
 

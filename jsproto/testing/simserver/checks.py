@@ -96,6 +96,8 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
 }
 #: Numbers whose text is completed by a limit.
 _LIMITS: Final[Mapping[int, str]] = {10107: "4096", 10135: "128KB"}
+#: What a work queue says to new consumers only.
+_OF_NEW_ONES: Final = frozenset({10098, 10101})
 #: Its text has changed.
 _PULL_REQUIRES_ACK: Final = 10084
 _START: Final = {"opt_start_seq": "start sequence", "opt_start_time": "start time"}
@@ -112,15 +114,19 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
 
 
 def refused_consumer(
-    asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False
+    asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False, late: bool = False
 ) -> Refusal | None:
-    """What the server says against a consumer that is asked for, ``None`` if nothing."""
+    """What the server says against a consumer that is asked for, ``None`` if nothing.
+
+    ``late``: what it says last, and to consumers that are not there yet.
+    """
     try:
         config = ConsumerConfig.from_wire(asked)
     except InvalidResponse as error:
         return invalid_json(profile, str(error))
     facts = consumer_facts(config, StreamConfig.from_wire(stream))
-    return _first(findings(CONSUMER_RULES, facts, pedantic=pedantic), asked, profile)
+    found = findings(CONSUMER_RULES, facts, pedantic=pedantic)
+    return _first((each for each in found if (each.err_code in _OF_NEW_ONES) is late), asked, profile)
 
 
 def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> Refusal | None:

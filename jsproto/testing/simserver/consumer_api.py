@@ -31,6 +31,7 @@ from jsproto.testing.simserver.subjects import covers, overlap
 #: Members of a consumer that an update must leave alone, with the server's words.
 _FIXED: Final[Mapping[str, str]] = {
     "deliver_policy": "deliver policy",
+    "mem_storage": "storage type",
     "opt_start_seq": "start sequence",
     "opt_start_time": "start time",
     "ack_policy": "ack policy",
@@ -116,18 +117,31 @@ class ConsumerApi:
         action, pedantic = text(request, "action"), request.get("pedantic") is True
         jetstream, profile = self._jetstream, self._jetstream.profile
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
+        known = jetstream.consumers[stream.name].get(name) if name else None
         refusal = refused_consumer(asked, stream.config, profile, pedantic=pedantic)
         if refusal is not None:
             raise RefusedError(refusal)
         self._check_filter(stream, config)
         action = action if profile.consumer_action else ""
-        known = jetstream.consumers[stream.name].get(name) if name else None
         if known is not None:
-            self._update(stream, known, config, action, now)
-            return self._consumer_about(known, now)
+            # Who wants another pause has a request of its own for it.
+            config.pop("pause_until", None)
+            if "pause_until" in known.config:
+                config["pause_until"] = known.config["pause_until"]
+            turns = self._update(stream, known, config, action, now)
+            about = self._consumer_about(known, now)
+            if turns:
+                jetstream.started(stream, known, now)
+            return about
         if action == "update":
             raise RefusedError(refusals.CONSUMER_DOES_NOT_EXIST)
         self._check_room(stream, config)
+        late = refused_consumer(asked, stream.config, profile, late=True)
+        if late is not None and (profile.workqueue_delivers_first or late.err_code == 10098):
+            raise RefusedError(late)
+        self._check_workqueue(stream, config)
+        if late is not None:
+            raise RefusedError(late)
         consumer = jetstream.add_consumer(stream, name or jetstream.lottery.name(8), config, now)
         about = self._consumer_about(consumer, now)
         jetstream.started(stream, consumer, now)
@@ -140,32 +154,41 @@ class ConsumerApi:
             raise RefusedError(refusals.FILTER_NOT_SUBSET)
 
     def _check_room(self, stream: Stream, config: Table) -> None:
-        """A new consumer: is there room for it, and does a work queue stay one?"""
+        """A new consumer: is there room for it?"""
         others = self._jetstream.consumers[stream.name].values()
         limit = integer(stream.config, "max_consumers")
         if limit < 0:
             limit = self._jetstream.profile.default_max_consumers
         if 0 <= limit <= len(others):
             raise RefusedError(refusals.MAX_CONSUMERS)
+
+    def _check_workqueue(self, stream: Stream, config: Table) -> None:
+        """Whether a work queue stays one."""
+        others = self._jetstream.consumers[stream.name].values()
         if stream.retention != "workqueue" or not others:
             return
-        filters = (
-            [text(config, "filter_subject")]
-            if text(config, "filter_subject")
-            else texts(config, "filter_subjects")
-        )
-        if not filters:
+        if not _filters(config):
             raise RefusedError(refusals.WORKQUEUE_UNFILTERED)
-        for other in others:
-            if any(overlap(one, each) for one in other.filters or [">"] for each in filters):
+        self._check_unique(stream, config)
+
+    def _check_unique(self, stream: Stream, config: Table, name: str = "") -> None:
+        filters = _filters(config)
+        for other in self._jetstream.consumers[stream.name].values():
+            theirs = _filters(other.config) or [">"]
+            if other.name != name and any(overlap(one, each) for one in theirs for each in filters):
                 raise RefusedError(refusals.WORKQUEUE_NOT_UNIQUE)
 
-    def _update(self, stream: Stream, consumer: Consumer, config: Table, action: str, now: int) -> None:
+    def _update(self, stream: Stream, consumer: Consumer, config: Table, action: str, now: int) -> bool:
+        """Update a consumer; answers whether it then looks for messages."""
         if config == consumer.config:
-            return
+            return False
         if action == "create":
             raise RefusedError(refusals.CONSUMER_EXISTS)
+        if stream.retention == "workqueue":
+            self._check_unique(stream, config, consumer.name)
         for member, words in _FIXED.items():
+            if member == "mem_storage" and not self._jetstream.profile.fixed_storage:
+                continue
             if config.get(member) != consumer.config.get(member):
                 raise RefusedError(refusals.CONSUMER_CREATE.about(f"{words} can not be updated"))
         before, after = (text(each, "deliver_subject") for each in (consumer.config, config))
@@ -177,7 +200,7 @@ class ConsumerApi:
                 raise RefusedError(refusals.CONSUMER_NAME_EXISTS)
         if config.get("max_waiting") != consumer.config.get("max_waiting"):
             raise RefusedError(refusals.CONSUMER_CREATE.about("max waiting can not be updated"))
-        self._jetstream.reconfigured_consumer(stream, consumer, config, now)
+        return self._jetstream.reconfigured_consumer(stream, consumer, config, now)
 
     def _consumer_about(self, consumer: Consumer, now: int, *, listed: bool = False) -> Table:
         info = consumer.info(now)
@@ -243,3 +266,9 @@ class ConsumerApi:
         about = self._consumer_about(consumer, now)
         self._jetstream.started(self._jetstream.streams[names[0]], consumer, now)
         return {**about, "reset_seq": seq}
+
+
+def _filters(config: Table) -> list[str]:
+    """The subjects that a consumer asks for; none: all."""
+    one = text(config, "filter_subject")
+    return [one] if one else texts(config, "filter_subjects")

@@ -26,6 +26,7 @@ from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.settling import GRACE, Settling
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
+from jsproto.testing.simserver.subjects import covers
 
 
 class Handing(NamedTuple):
@@ -51,6 +52,7 @@ class Consumer(Settling):
         "_paused_until",
         "_stalled",
         "created",
+        "in_memory",
     )
 
     def __init__(
@@ -67,6 +69,8 @@ class Consumer(Settling):
     ) -> None:
         super().__init__(name, config, stream, outlet, profile)
         self.created = now
+        #: A restart of the server loses it.
+        self.in_memory = stream.in_memory or bool(config.get("mem_storage"))
         #: Form and domain of its acknowledgement subjects.
         self._address = (v2, domain)
         self._stalled = False
@@ -79,23 +83,24 @@ class Consumer(Settling):
 
     # ------------------------------------------------------------------------------------------------ what it is
 
-    def configure(self, config: Table, now: int) -> None:
-        """Take over an updated configuration; a new filter changes what is pending."""
+    def configure(self, config: Table, now: int) -> bool:
+        """Take over an updated configuration; answers whether the server then looks for messages.
+
+        Only another ``max_ack_pending`` makes it do so.
+        """
+        turns = config.get("max_ack_pending") != self.config.get("max_ack_pending")
         self._take_over(config)
-        self._cursor.choose(config)
-        self._cursor.count()
-        self.turned(now)
+        if self._cursor.choose(config):
+            self._cursor.deaf &= self._profile.multiple_filters
+            self._stream.unfollowed(now)
+            self._cursor.count()
+        return turns
 
     def _take_over(self, config: Table) -> None:
         self._settle_by(config)
         self._headers_only = bool(config.get("headers_only"))
         self._paused_until = parse_rfc3339(text(config, "pause_until")) or 0
         self._pace.configure(config, self._stream.config)
-
-    @property
-    def in_memory(self) -> bool:
-        """A restart of the server loses it."""
-        return self._stream.in_memory or bool(self.config.get("mem_storage"))
 
     @property
     def ahead(self) -> int:
@@ -109,9 +114,15 @@ class Consumer(Settling):
 
     def info(self, now: int) -> Table:
         """The members of a consumer info behind ``type``."""
+        self._cursor.looked()
         ledger = self._ledger
-        delivered: Table = {"consumer_seq": self._consumer_seq - 1, "stream_seq": self._delivered_seq}
-        floor: Table = {"consumer_seq": ledger.consumer_floor, "stream_seq": ledger.stream_floor}
+        # What is told is what the server has written down; one in memory without a record tells where it looks.
+        written = self._delivered_seq
+        if not written and self._consumer_seq == 1 and self.in_memory:
+            written = self._cursor.next_seq - 1
+        delivered: Table = {"consumer_seq": self._consumer_seq - 1, "stream_seq": written}
+        acknowledged = min(ledger.stream_floor, self._delivered_seq)
+        floor: Table = {"consumer_seq": ledger.consumer_floor, "stream_seq": acknowledged}
         if self._delivered_time:
             delivered["last_active"] = rfc3339(self._delivered_time)
         if self._ack_time:
@@ -124,7 +135,7 @@ class Consumer(Settling):
             "delivered": delivered,
             "ack_floor": floor,
             "num_ack_pending": len(ledger.outstanding),
-            "num_redelivered": len(ledger.again),
+            "num_redelivered": len(ledger.again) if self._max_deliver != 1 else 0,
             "num_waiting": 0,
             "num_pending": self._cursor.pending,
         }
@@ -169,7 +180,8 @@ class Consumer(Settling):
             return False
         message, count, single = taken
         cursor = self._cursor
-        cursor.pending -= count == 1
+        if count == 1:
+            cursor.handed()
         v2, domain = self._address
         numbers = (count, message.seq, self._consumer_seq, message.time, cursor.pending)
         reply = ack_subject(self._stream.name, self.name, numbers, v2=v2, domain=domain)
@@ -179,7 +191,8 @@ class Consumer(Settling):
         size = message.subject_size + len(reply) + len(block or b"") + len(payload)
         inbox = self._inbox_for(size, now)
         if inbox is None:
-            cursor.pending += count == 1
+            if count == 1:
+                cursor.handed(back=True)
             self._put_back(message.seq, count, single=single)
             return False
         handing = Handing(inbox, message, reply, self._dressed(block), payload, size)
@@ -224,10 +237,7 @@ class Consumer(Settling):
         if count == 1:
             self._cursor.back(seq, single=single)
             return
-        again = self._ledger.again
-        again[seq] -= 1
-        if not again[seq]:
-            del again[seq]
+        self._ledger.again[seq] -= 1
         self._ledger.due[seq] = None
 
     # ------------------------------------------------------------------------------------------------ the stream
@@ -236,23 +246,52 @@ class Consumer(Settling):
         """The stream has a new message; answers whether it is wanted."""
         return self._cursor.stored(message)
 
-    def removed(self, message: Stored, now: int, *, told: bool) -> None:
-        """A message left the stream; who still holds it is told that it counts as terminated."""
+    def removed(self, message: Stored, now: int, *, told: bool) -> bool:
+        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?"""
         self._cursor.removed(message)
         outstanding = self._ledger.outstanding.get(message.seq)
-        if told and outstanding is not None:
-            count = self._ledger.again.get(message.seq, 0) + 1
+        if told and outstanding is not None and self.filtered(message.subject):
+            count = max(1, self._ledger.again.get(message.seq, 0))
             address = AckAddress(self._stream.name, self.name, count, message.seq, outstanding.consumer_seq)
-            self._done(address, now)
+            _, room = self._done(address, now)
             self._advisories.terminated(address, self._profile.deletion_reason, now)
+            return room
+        if outstanding is None:
+            self._ledger.again.pop(message.seq, None)
+        return False
 
-    def purged(self, first: int, now: int) -> None:
-        """Everything below ``first`` is gone."""
-        self._cursor.purged(first)
-        gone = [seq for seq in self._ledger.outstanding if self._stream.message(seq) is None]
-        self._ledger.purged(gone, first, self._consumer_seq, self._cursor.next_seq)
-        self._delivered_seq = max(self._delivered_seq, first - 1)
-        self.turned(now)
+    def counted(self) -> None:
+        """Several messages left at once: count anew what is ahead."""
+        self._cursor.count()
+
+    def purged(self, pattern: str, begin: int, now: int) -> None:
+        """What is left under ``pattern`` begins at this sequence; 0 if nothing is (nats-server ``purge``)."""
+        cursor, ledger, stream = self._cursor, self._ledger, self._stream
+        careful = self._profile.careful_purge
+        covered = [covers(pattern, each) for each in cursor.filters]
+        narrow = not pattern or (all(covered) and covered != [] if careful else any(covered))
+        if not narrow and cursor.filters and not any(covers(each, pattern) for each in cursor.filters):
+            return
+        begin = (begin or stream.last + 1) if narrow else stream.first
+        cursor.next_seq = max(cursor.next_seq, begin)
+        if ledger.stream_floor < begin:
+            gone = [
+                seq
+                for seq in ledger.outstanding
+                if seq < begin or (not narrow and stream.message(seq) is None)
+            ]
+            ledger.purged(gone, begin)
+            if gone and careful:
+                self._ack_time = now
+        if not ledger.outstanding:
+            ledger.again.clear()
+            ledger.consumer_floor, ledger.stream_floor = self._consumer_seq - 1, cursor.next_seq - 1
+        ledger.due = {seq: None for seq in ledger.due if seq >= cursor.next_seq}
+        self._delivered_seq = cursor.next_seq - 1
+
+    def filtered(self, subject: str) -> bool:
+        """Whether messages on this subject are for this consumer."""
+        return self._cursor.hears(subject)
 
     def needs(self, message: Stored) -> bool:
         """Whether this consumer has not done with the message (interest retention)."""
@@ -303,10 +342,9 @@ class Consumer(Settling):
 
     def pause(self, until: int, now: int) -> None:
         """Deliver nothing before ``until`` (nanoseconds; 0: at once)."""
-        self._paused_until = until
+        self._paused_until = until if until > now else 0
         config = {name: value for name, value in self.config.items() if name != "pause_until"}
         self.config = {**config, "pause_until": rfc3339(until)} if until else config
-        self.turned(now)
 
     def restarted(self, now: int) -> None:
         """The server comes back from its files: what was delivered is still owed, as far as it is still there."""

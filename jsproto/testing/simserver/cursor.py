@@ -12,69 +12,117 @@ from jsproto.testing.simserver.subjects import covers, matches
 class Cursor:
     """A place in a stream, moving forward over the subjects that are wanted.
 
-    With ``last_per_subject`` a list of single messages comes first, and then what is behind them all. ``pending`` is what is still ahead: kept by counting,
-    and counted anew when messages or filters change at large.
+    With ``last_per_subject`` a list of single messages comes first, and then what is behind them all. What is pending is
+    kept by counting, as the server does, and counted anew when messages or filters change at large; so it can be wrong where
+    the server's is: messages that come before a start in the future count, until somebody looks or the end is reached. From
+    2.10 on a cursor whose last filter was taken away is deaf: it hears of nothing that comes or goes.
     """
 
-    __slots__ = ("_resume", "_skips", "_stream", "filters", "next_seq", "pending")
+    __slots__ = (
+        "_asked",
+        "_counted_to",
+        "_pending",
+        "_resume",
+        "_singly",
+        "_skips",
+        "_stream",
+        "deaf",
+        "filters",
+        "next_seq",
+    )
 
     def __init__(self, stream: Stream, config: Table) -> None:
         self._stream = stream
         self._skips: list[int] = []
         self._resume = 0
+        self._asked: list[str] = []
         self.filters: list[str] = []
-        self.pending = 0
+        self.deaf = False
+        self._singly = text(config, "deliver_policy") == "last_per_subject"
+        self._pending = 0
+        #: Up to here the messages of the stream have been counted.
+        self._counted_to = 0
         self.choose(config)
         self.next_seq = self.start(config)
         self.count()
 
-    def choose(self, config: Table) -> None:
-        """Take over the filters of a configuration; filters that let everything pass are none."""
+    def choose(self, config: Table) -> bool:
+        """Take over the filters of a configuration; filters that let everything pass are none. Are they others than before?"""
         one = text(config, "filter_subject")
         filters = [one] if one else texts(config, "filter_subjects")
+        if filters == self._asked:
+            return False
         everything = all(any(covers(each, subject) for each in filters) for subject in self._stream.subjects)
+        self._asked = filters
         self.filters = [] if everything else filters
+        self.deaf = not filters
+        return True
 
     def start(self, config: Table) -> int:
-        """The sequence at which a configuration begins."""
+        """The sequence at which a configuration begins (nats-server ``selectStartingSeqNo``)."""
+        stream, asked = self._stream, integer(config, "opt_start_seq")
+        seq = asked or self._chosen(config)
+        if stream.first == 0 and not asked:
+            return 1
+        return min(seq, stream.last + 1) if seq > stream.last and not asked else max(seq, stream.first)
+
+    def _chosen(self, config: Table) -> int:
         stream, policy = self._stream, text(config, "deliver_policy")
-        first, end = max(stream.first, 1), stream.last + 1
         if policy == "last":
-            return max((each.seq for each in stream.after(first) if self.wants(each.subject)), default=end)
-        if policy == "by_start_sequence":
-            return max(first, integer(config, "opt_start_seq"))
+            found = (each.seq for each in stream.after(stream.first) if self.wants(each.subject))
+            return max(found, default=0) if self.filters else stream.last
         if policy == "by_start_time":
-            moment = parse_rfc3339(text(config, "opt_start_time")) or 0
-            return stream.seq_at(moment)
-        if policy == "last_per_subject":
-            if integer(stream.config, "max_msgs_per_subject") == 1:
-                return min(first, end)
+            return stream.seq_at(parse_rfc3339(text(config, "opt_start_time")) or 0)
+        if policy == "last_per_subject" and integer(stream.config, "max_msgs_per_subject") != 1:
             self._skips = stream.newest_per_subject(self.filters or [">"])
-            self._resume = end
-            return self._skips[0] if self._skips else max(stream.last, 1)
-        return end if policy == "new" else min(first, end)
+            self._resume = stream.last + 1
+            return self._skips[0] if self._skips else stream.last
+        return stream.last + 1 if policy == "new" else stream.first
 
     def wants(self, subject: str) -> bool:
         """Whether messages on this subject are for the consumer."""
         return not self.filters or any(matches(pattern, subject) for pattern in self.filters)
 
-    def count(self) -> None:
-        """Count anew what is ahead."""
-        ahead = sum(self.wants(each.subject) for each in self._stream.after(self._following()))
-        self.pending = ahead + len(self._skips)
+    def hears(self, subject: str) -> bool:
+        """Whether it is told of what comes and goes on a subject; wildcards in it are words as any others."""
+        return not self.deaf and (
+            not self._asked or any(matches(pattern, subject) for pattern in self._asked)
+        )
 
-    def _following(self) -> int:
-        """Where reading in a row goes on."""
-        return self._resume if self._skips else self.next_seq
+    def count(self) -> None:
+        """Count anew what is ahead (nats-server ``calculateNumPending``)."""
+        stream = self._stream
+        if self._singly:
+            newest = stream.newest_per_subject(self.filters or [">"])
+            self._pending = sum(seq >= self.next_seq for seq in newest)
+        else:
+            self._pending = sum(self.wants(each.subject) for each in stream.after(self.next_seq))
+        self._counted_to = stream.last
+
+    @property
+    def pending(self) -> int:
+        """How much is ahead, as the server believes."""
+        return max(0, self._pending)
+
+    def handed(self, *, back: bool = False) -> None:
+        """One that was ahead was handed out, or taken ``back``."""
+        self._pending += 1 if back else -1
+
+    def looked(self) -> None:
+        """Somebody wants to know how much is ahead: never more than there is (``checkNumPending``)."""
+        stream = self._stream
+        if self.next_seq > stream.last:
+            self._pending = 0
+        elif self._pending > 0:
+            self._pending = min(self._pending, len(stream), stream.last - self.next_seq + 1)
 
     def step(self) -> tuple[Stored, bool] | None:
         """The next message, and whether it came from the list of single ones; ``None`` at the end."""
-        while self._skips:
+        if self._skips:
             seq = self._skips.pop(0)
             self.next_seq = seq + 1 if self._skips else self._resume
             message = self._stream.message(seq)
-            if message is not None:
-                return message, True
+            return (message, True) if message is not None else None
         stream, filters = self._stream, self.filters
         at = max(self.next_seq, stream.first)
         while at <= stream.last:
@@ -84,6 +132,8 @@ class Cursor:
                 self.next_seq = at
                 return found, False
         self.next_seq = max(self.next_seq, stream.last + 1)
+        if self._pending and self.next_seq > stream.last:
+            self._pending, self._counted_to = 0, stream.last
         return None
 
     def jump(self, seq: int) -> None:
@@ -99,20 +149,13 @@ class Cursor:
         self.next_seq = seq
 
     def stored(self, message: Stored) -> bool:
-        """The stream has a new message; answers whether it is for this consumer."""
-        wanted = message.seq >= self._following() and self.wants(message.subject)
-        self.pending += wanted
-        return wanted
+        """The stream has a new message; answers whether it is for this consumer, now."""
+        if self.deaf or (self.filters and not self.wants(message.subject)):
+            return False
+        self._pending += message.seq > self._counted_to
+        return message.seq >= self.next_seq
 
     def removed(self, message: Stored) -> None:
         """A message left the stream."""
-        if message.seq in self._skips:
-            self._skips.remove(message.seq)
-            self.pending -= 1
-        elif message.seq >= self._following() and self.wants(message.subject):
-            self.pending -= 1
-
-    def purged(self, first: int) -> None:
-        """Everything below ``first`` is gone."""
-        self.next_seq = max(self.next_seq, first)
-        self.count()
+        if message.seq >= self.next_seq and not self.deaf and self.wants(message.subject):
+            self._pending -= 1

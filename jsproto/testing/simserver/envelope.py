@@ -102,7 +102,7 @@ def page_of(items: list[str] | list[Table], offset: int, limit: int, member: str
         "total": len(items),
         "offset": offset,
         "limit": limit,
-        member: page if page or member == "consumers" else None,
+        member: page if page or limit == LIST_LIMIT or member == "consumers" else None,
     }
 
 
@@ -136,6 +136,14 @@ def members_of(body: bytes, profile: Profile) -> Table:
     if not is_table(members):
         raise RefusedError(invalid_json(profile, "json: cannot unmarshal into Go value"))
     return members
+
+
+def is_empty(body: bytes) -> bool:
+    """Whether a request says nothing: no body, or an object without members."""
+    try:
+        return not body or read(body) == {}
+    except ValueError:
+        return False
 
 
 def offset_of(body: bytes, profile: Profile) -> int:

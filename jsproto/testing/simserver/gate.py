@@ -57,15 +57,15 @@ class Asking(Protocol):
 class Admitted(NamedTuple):
     """A message that may be stored.
 
-    ``rollup`` is ``b"sub"``, ``b"all"`` or empty; ``ttl`` seconds, 0 for none and -1 for never; ``total`` the new value
-    of a counter.
+    ``rollup`` is ``b"sub"``, ``b"all"`` or empty; ``ttl`` seconds, 0 for none, -1 for never and ``None`` for a value that
+    has no meaning; ``total`` the new value of a counter.
     """
 
     block: bytes | None
     payload: bytes
     ident: bytes
     rollup: bytes
-    ttl: int
+    ttl: int | None
     total: str | None
 
 
@@ -124,13 +124,15 @@ class Gate:
             DuplicateError: it is stored already.
         """
         config, profile = self._stream.config, self._profile
+        if profile.size_first:
+            self.check_size(block or b"", payload)
         if self._stream.sealed:
             raise RefusedError(refusals.SEALED)
         counts = bool(config.get("allow_msg_counter"))
         if block is None:
             if counts:
                 raise RefusedError(numbered(10169))
-            self._check_size(b"", payload)
+            self.check_size(b"", payload)
             return Admitted(None, payload, b"", b"", 0, None)
         increment = self._increment(block, payload) if profile.counters else None
         ident = header(block, b"Nats-Msg-Id") or b""
@@ -148,9 +150,7 @@ class Gate:
         total = None
         if counts:
             total, payload = self._count(subject, increment, {})
-        self._check_size(block, payload)
-        if ttl is None:
-            raise RefusedError(numbered(10165))
+        self.check_size(block, payload)
         return Admitted(self._stripped(block), payload, ident, rollup, ttl, total)
 
     def admit_batch(self, members: list[Member], now: int) -> list[Admitted]:
@@ -171,13 +171,13 @@ class Gate:
             self._check_stream(block)
             ttl = self._ttl(block)
             if ttl is None:
-                raise RefusedError(numbered(10165))
+                raise RefusedError(numbered(10165 if self._stream.config.get("allow_msg_ttl") else 10166))
             ident = header(block, b"Nats-Msg-Id") or b""
             if ident and (ident in idents or self.known(ident, now)):
                 raise RefusedError(numbered(10201))
             idents.add(ident)
             total, body = self._count(subject, increment, totals) if counts else (None, payload)
-            self._check_size(block, body)
+            self.check_size(block, body)
             self._check_member_sequences(subject, block, at, subjects)
             subjects.add(subject)
             admitted.append(Admitted(self._stripped(block), body, ident, self._rollup(block), ttl, total))
@@ -202,7 +202,8 @@ class Gate:
         if _digits(expected) != seen:
             raise RefusedError(refusals.WRONG_LAST_SEQUENCE.about(seen))
 
-    def _check_size(self, block: bytes, payload: bytes) -> None:
+    def check_size(self, block: bytes, payload: bytes) -> None:
+        """Refuse what is larger than the stream or the server takes."""
         limit = integer(self._stream.config, "max_msg_size")
         if 0 <= limit < len(block) + len(payload):
             raise RefusedError(refusals.MESSAGE_TOO_BIG)

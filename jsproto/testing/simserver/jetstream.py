@@ -133,7 +133,7 @@ class JetStream:
         return consumer
 
     def started(self, stream: Stream, consumer: Consumer, now: int) -> None:
-        """A new consumer begins."""
+        """A consumer begins, or looks for messages anew."""
         consumer.turned(now)
         self.refresh(stream)
 
@@ -150,11 +150,12 @@ class JetStream:
             consumer.interest_changed(now)
             self.refresh(stream)
 
-    def reconfigured_consumer(self, stream: Stream, consumer: Consumer, config: Table, now: int) -> None:
-        """A consumer has a new configuration."""
+    def reconfigured_consumer(self, stream: Stream, consumer: Consumer, config: Table, now: int) -> bool:
+        """A consumer has a new configuration; answers whether it then looks for messages."""
         self._pushed = None
-        consumer.configure(config, now)
+        turns = consumer.configure(config, now)
         self.refresh(stream)
+        return turns
 
     def replace_consumer(self, stream: Stream, consumer: Consumer, now: int) -> None:
         """A consumer is as it was at some time before: the server was down, and this is what its disk held."""

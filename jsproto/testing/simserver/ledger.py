@@ -46,12 +46,13 @@ class Ledger:
         self.again.pop(seq, None)
         self.due.pop(seq, None)
 
-    def done(self, seq: int, consumer_seq: int, next_consumer: int, next_stream: int) -> None:
+    def done(self, seq: int, next_consumer: int, next_stream: int) -> None:
         """One delivery is acknowledged (policy explicit); ``next_*``: the sequences that will be handed out next."""
         outstanding = self.outstanding.get(seq)
-        if outstanding is not None:
-            consumer_seq = outstanding.consumer_seq
         self.forget(seq)
+        if outstanding is None:
+            return
+        consumer_seq = outstanding.consumer_seq
         if not self.outstanding:
             self.consumer_floor, self.stream_floor = next_consumer - 1, next_stream - 1
         elif consumer_seq == self.consumer_floor + 1:
@@ -72,16 +73,12 @@ class Ledger:
             self.forget(each)
         return closed
 
-    def purged(self, gone: list[int], first: int, next_consumer: int, next_stream: int) -> None:
-        """Messages left the stream: they are owed no more, and the floors rise to what is left."""
+    def purged(self, gone: list[int], first: int) -> None:
+        """Messages left the stream, which begins at ``first`` now: they are owed no more."""
+        self.stream_floor = first - 1
         for seq in gone:
             self.consumer_floor = max(self.consumer_floor, self.outstanding[seq].consumer_seq)
             self.forget(seq)
-        self.stream_floor = max(self.stream_floor, first - 1)
-        if not self.outstanding:
-            self.consumer_floor, self.stream_floor = next_consumer - 1, next_stream - 1
-            self.again.clear()
-            self.due.clear()
 
     def overdue(self, now: int, wait: int, backoff: list[int]) -> tuple[list[int], int]:
         """Deliveries whose time (``wait`` or a step of ``backoff``, in nanoseconds) is up, and how long until the next look."""

@@ -18,10 +18,6 @@ from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pulls import Pull
 
 
-class RefusedPullError(Exception):
-    """The pull does not fit the policy; its text is the status."""
-
-
 class Priorities:
     """The priority policy of one consumer, and the pinned client."""
 
@@ -70,39 +66,41 @@ class Priorities:
         """What a consumer info says of the groups."""
         if not self.groups:
             return []
-        state: Table = {"group": self.groups[0]}
+        state: Table = {"group": self.groups[0], "pinned_ts": rfc3339(self._pinned_at if self._pin else 0)}
         if self._pin:
-            state.update({"pinned_client_id": self._pin, "pinned_ts": rfc3339(self._pinned_at)})
+            state["pinned_client_id"] = self._pin
         return [state]
 
     # ------------------------------------------------------------------------------------------------ pulls
 
-    def admit(self, pull: Pull, now: int) -> None:
-        """Check a new pull against the policy.
-
-        Raises:
-            RefusedPullError: it does not fit.
-        """
-        if pull.formal and self._profile.number >= (2, 11):
-            self._admit(pull, now)
-
-    def _admit(self, pull: Pull, now: int) -> None:
+    def admit(self, pull: Pull, now: int) -> tuple[list[str], bool]:
+        """Check a new pull against the policy: what it is to be told, and whether it may wait all the same."""
+        if not pull.formal or self._profile.number < (2, 11):
+            return [], True
+        told: list[str] = []
         if (pull.min_pending or pull.min_ack_pending) and self.policy != "overflow":
-            raise RefusedPullError("400 Bad Request - Not a Overflow Priority consumer")
+            told.append("400 Bad Request - Not a Overflow Priority consumer")
         if pull.id and not self.pins:
-            raise RefusedPullError("400 Bad Request - Not a Pinned Client Priority consumer")
+            told.append("400 Bad Request - Not a Pinned Client Priority consumer")
+        if told and self._profile.bad_priority_ends:
+            return told[:1], False
+        refused = self._refused(pull, now)
+        return ([*told, refused], False) if refused else (told, True)
+
+    def _refused(self, pull: Pull, now: int) -> str:
         if self._profile.prioritized and not 0 <= pull.priority <= 9:
-            raise RefusedPullError("400 Bad Request - Priority must be between 0 and 9")
+            return "400 Bad Request - Priority must be between 0 and 9"
         if not self.policy:
-            return
+            return ""
         if not pull.group:
-            raise RefusedPullError("400 Bad Request - Priority Group missing")
+            return "400 Bad Request - Priority Group missing"
         if pull.group not in self.groups:
-            raise RefusedPullError("400 Bad Request - Invalid Priority Group")
+            return "400 Bad Request - Invalid Priority Group"
         if self._pin and pull.id == self._pin:
             self._unpin_at = now + self._timeout
         elif self._pin and pull.id:
-            raise RefusedPullError("423 Nats-Pin-Id mismatch")
+            return "423 Nats-Pin-Id mismatch"
+        return ""
 
     def judge(self, pending: int, unacknowledged: int, now: int) -> Callable[[Pull], bytes | bool]:
         """The judge over pulls for one message, as the queue wants it; ``pending`` counts this message too."""
@@ -140,8 +138,6 @@ class Priorities:
 
     def dressed(self, block: bytes | None) -> bytes | None:
         """A header block with the id of the pin."""
-        if not self._pin:
-            return block
         return with_headers(block, {"Nats-Pin-Id": self._pin})
 
     # ------------------------------------------------------------------------------------------------ the pin

@@ -78,6 +78,8 @@ class Profile:
     prioritized: bool
     #: A pull of the overflow policy is served when either of its bounds is reached; else when both are.
     overflow_either: bool
+    #: A pull that does not fit the policy ends; else it is told so and waits all the same.
+    bad_priority_ends: bool
     #: 423 Nats-Wrong-Pin-Id tells what the pull still had coming.
     wrong_pin_headers: bool
     #: Acknowledgement subjects of 11 tokens can be switched on.
@@ -100,6 +102,13 @@ class Profile:
     floor_at_start: bool
     #: Ids that are known are looked for behind the expectations of the publisher, else before them.
     duplicates_last: bool
+    #: The size of a publish is looked at before anything else.
+    size_first: bool
+    #: A pull that has expired does not get to know that a message is too large for it.
+    expiry_first: bool
+    #: A purge of a store in memory tells at once what is gone, it counts as acknowledging, and moves a consumer along only
+    #: if it covers all of its filters.
+    careful_purge: bool
     #: Messages can have a time to live.
     message_ttl: bool
     #: Counters and atomic batches exist.
@@ -112,6 +121,10 @@ class Profile:
     direct_counts_itself: bool
     #: A direct get can ask for the payload alone.
     direct_no_headers: bool
+    #: Where a consumer is stored cannot be changed, else the change is without effect.
+    fixed_storage: bool
+    #: A work queue looks at the deliver policy of a new consumer before it looks at the others.
+    workqueue_delivers_first: bool
     #: Limit of consumers per stream that is set nowhere; -1: none.
     default_max_consumers: int
     #: ``json: cannot unmarshal ... into <this>batch of type int``: changes with the Go release.
@@ -162,6 +175,7 @@ _V2_9: Final = Profile(
     pause=False,
     prioritized=False,
     overflow_either=False,
+    bad_priority_ends=False,
     wrong_pin_headers=False,
     ack_v2=False,
     two_blanks=True,
@@ -173,6 +187,11 @@ _V2_9: Final = Profile(
     deletion_reason="",
     floor_at_start=False,
     duplicates_last=False,
+    size_first=False,
+    workqueue_delivers_first=False,
+    fixed_storage=False,
+    expiry_first=False,
+    careful_purge=False,
     message_ttl=False,
     counters=False,
     batch_end=False,
@@ -247,7 +266,6 @@ _V2_12: Final = evolve(
     required_api_level=True,
     blank_in_pub_ack=False,
     names_consumers=True,
-    floor_at_start=True,
     duplicates_last=True,
     counters=True,
     direct_counts_itself=False,
@@ -263,6 +281,7 @@ _V2_14: Final = evolve(
     api_level=4,
     offset_in_json_errors=True,
     batch_end=True,
+    floor_at_start=True,
     ack_v2=True,
 )
 
@@ -273,6 +292,12 @@ _V2_15: Final = evolve(
     git_commit="b2fd3ef",
     api_level=5,
     default_max_consumers=1000,
+    size_first=True,
+    workqueue_delivers_first=True,
+    fixed_storage=True,
+    bad_priority_ends=True,
+    expiry_first=True,
+    careful_purge=True,
     pull_struct="Go struct field .",
 )
 

@@ -11,7 +11,7 @@ from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simserver.gotime import go_duration
 from jsproto.testing.simserver.outlet import Outlet
-from jsproto.testing.simserver.priorities import Priorities, RefusedPullError
+from jsproto.testing.simserver.priorities import Priorities
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pulls import BadPullError, Pull, Waiting, parse_pull
 from jsproto.testing.simserver.streams import Stream
@@ -79,10 +79,10 @@ class PullConsumer(Consumer):
         if refused:
             self._status(reply, refused)
             return
-        try:
-            self._priorities.admit(pull, now)
-        except RefusedPullError as bad:
-            self._status(reply, str(bad))
+        told, admitted = self._priorities.admit(pull, now)
+        for line in told:
+            self._status(reply, line)
+        if not admitted:
             return
         if self.waiting.full and (self._profile.sweeps_at_once or self.waiting.stale(now)):
             self._sweep(now, at_end=False)

@@ -227,6 +227,9 @@ class Waiting:
         passed = 0
         while pulls:
             pull = pulls[0]
+            fits = True if self._profile.expiry_first else self._charge(pull, size, say)
+            if not fits:
+                continue
             if pull.expires_at and now >= pull.expires_at:
                 say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
                 pulls.popleft()
@@ -242,16 +245,8 @@ class Waiting:
                 say(pull.reply, verdict)
                 pulls.popleft()
                 continue
-            if pull.max_bytes > 0:
-                if size > pull.max_bytes:
-                    say(
-                        pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n"
-                    )
-                    pulls.popleft()
-                    continue
-                pull.max_bytes -= size
-                if pull.max_bytes == 0:
-                    pull.batch = 1
+            if self._profile.expiry_first and not self._charge(pull, size, say):
+                continue
             pulls.popleft()
             if not self._interested(pull.reply):
                 continue
@@ -263,6 +258,19 @@ class Waiting:
                     pull.heartbeat_at = now + pull.heartbeat
             return pull
         return None
+
+    def _charge(self, pull: Pull, size: int, say: Callable[[str, bytes], None]) -> bool:
+        """Take ``size`` bytes from the budget of the pull at the head; ``False``: too few are left, and it ends."""
+        if pull.max_bytes <= 0:
+            return True
+        if size > pull.max_bytes:
+            say(pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n")
+            self._pulls.popleft()
+            return False
+        pull.max_bytes -= size
+        if pull.max_bytes == 0:
+            pull.batch = 1
+        return True
 
     def sweep(
         self, now: int, say: Callable[[str, bytes], None], beat: Callable[[str], None], *, at_end: bool

@@ -32,6 +32,7 @@ class PushConsumer(Consumer):
         "_flow",
         "_flow_pending",
         "_flow_subject",
+        "_group",
         "_heartbeat",
         "_idle_since",
         "_inbox",
@@ -54,7 +55,7 @@ class PushConsumer(Consumer):
         domain: str = "",
     ) -> None:
         super().__init__(name, config, stream, outlet, now, profile=profile, v2=v2, domain=domain)
-        self._inbox = ""
+        self._inbox = self._group = ""
         self._heartbeat = self._threshold = 0
         self._flow = False
         #: Subject on which an answer is owed, ``""`` if none is, and the bytes that it will account for.
@@ -66,11 +67,14 @@ class PushConsumer(Consumer):
         self._beat_at = now + self._heartbeat
         self._idle_since = now
         #: Somebody listens.
-        self.active = outlet.bound(self._inbox, text(config, "deliver_group"))
+        self.active = outlet.bound(self._inbox, self._group)
 
     def _take_over(self, config: Table) -> None:
         super()._take_over(config)
-        self._inbox = text(config, "deliver_subject")
+        inbox = text(config, "deliver_subject")
+        if inbox != self._inbox:
+            # Another group alone is not noticed.
+            self._inbox, self._group = inbox, text(config, "deliver_group")
         self._heartbeat = integer(config, "idle_heartbeat")
         self._threshold = integer(config, "inactive_threshold")
         self._flow = bool(config.get("flow_control"))
@@ -84,15 +88,15 @@ class PushConsumer(Consumer):
 
     # ------------------------------------------------------------------------------------------------ interest
 
-    def configure(self, config: Table, now: int) -> None:
+    def configure(self, config: Table, now: int) -> bool:
         """Take over an updated configuration; the deliver subject may be another."""
-        self._take_over(config)
+        turns = super().configure(config, now)
         self.interest_changed(now)
-        super().configure(config, now)
+        return turns
 
     def interest_changed(self, now: int) -> None:
         """Somebody came to listen, or went."""
-        bound = self._outlet.bound(self._inbox, text(self.config, "deliver_group"))
+        bound = self._outlet.bound(self._inbox, self._group)
         if bound == self.active:
             return
         self.active = bound

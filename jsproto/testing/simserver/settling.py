@@ -46,6 +46,7 @@ class Settling:
         "_max_deliver",
         "_outlet",
         "_profile",
+        "_sampled",
         "_stream",
         "config",
         "name",
@@ -68,6 +69,7 @@ class Settling:
         self._ack_policy = ""
         self._ack_wait = self._max_deliver = self._max_ack_pending = 0
         self._backoff: list[int] = []
+        self._sampled = False
         self._settle_by(config)
 
     def _settle_by(self, config: Table) -> None:
@@ -77,6 +79,9 @@ class Settling:
         self._max_deliver = integer(config, "max_deliver")
         self._max_ack_pending = integer(config, "max_ack_pending")
         self._backoff = integers(config, "backoff")
+        # A frequency stays until there is another one.
+        frequency = text(config, "sample_freq").removesuffix("%")
+        self._sampled = int(frequency) > 0 if frequency.isdigit() else self._sampled
 
     @abstractmethod
     def turned(self, now: int) -> None:
@@ -131,19 +136,20 @@ class Settling:
             if outstanding is not None:
                 outstanding.time = now
         elif word is not AckWord.UNKNOWN:
+            if word is not AckWord.TERM:
+                self._sample(address, now)
             known, signal = self._done(address, now)
-        if word is AckWord.ACK:
-            self._sample(address, now)
-        elif word is AckWord.TERM:
+        if word is AckWord.TERM:
             reason = payload[len(b"+TERM") :].strip().decode("utf-8", "replace")
             self._advisories.terminated(address, reason, now)
         answered = address.stream_seq > 0 and (known or self._profile.answers_undelivered)
         if reply and answered and word is not AckWord.NEXT:
             self._outlet.say(reply, None)
+        if word is AckWord.NEXT:
+            # The one who asks for more comes before whoever waits for room.
+            self._next_asked(payload[len(b"+NXT") :], reply, now)
         if signal:
             self.turned(now)
-        if word is AckWord.NEXT:
-            self._next_asked(payload[len(b"+NXT") :], reply, now)
 
     def _done(self, address: AckAddress, now: int) -> tuple[bool, bool]:
         """Note one delivery as done. Answers whether the server knows it, and whether room was made."""
@@ -154,7 +160,7 @@ class Settling:
             return True, False
         stalled = self._full
         if self._ack_policy == "explicit":
-            ledger.done(seq, address.consumer_seq, self._consumer_seq, self._cursor.next_seq)
+            ledger.done(seq, self._consumer_seq, self._cursor.next_seq)
             self._ack_time = now
             self._stream.acknowledged(seq, now)
             return True, stalled
@@ -183,7 +189,8 @@ class Settling:
         return False
 
     def _sample(self, address: AckAddress, now: int) -> None:
-        if text(self.config, "sample_freq"):
+        pending = self._ack_policy == "explicit" and address.stream_seq in self._ledger.outstanding
+        if pending and self._sampled:
             message = self._stream.message(address.stream_seq)
             since = message.time if message is not None else self._delivered_time
             self._advisories.sampled(address, now - since, now)
@@ -196,7 +203,7 @@ class Settling:
         # What has left the stream since, by its age or by a limit, is owed no more (nats-server ``checkPending``).
         gone = [seq for seq in ledger.outstanding if seq < self._stream.first]
         if gone:
-            ledger.purged(gone, self._stream.first, self._consumer_seq, self._cursor.next_seq)
+            ledger.purged(gone, max(gone) + 1)
         late, following = ledger.overdue(now, self._ack_wait, self._backoff)
         late = [seq for seq in late if not self._exhausted(seq, now)]
         if late:

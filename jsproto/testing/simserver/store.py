@@ -69,6 +69,9 @@ class Store:
         """A restart of the server loses it."""
         return self._in_memory
 
+    def __len__(self) -> int:
+        return len(self._messages)
+
     @property
     def size(self) -> int:
         """Bytes as the store counts them."""
@@ -95,12 +98,10 @@ class Store:
         return state
 
     def gaps(self) -> list[int]:
-        """Sequences between the first and the last that are gone."""
-        return (
-            [seq for seq in range(self.first, self.last + 1) if seq not in self._messages]
-            if self._messages
-            else []
-        )
+        """Sequences between the first and the last that are gone; a store in files misses 0 as long as it was never used."""
+        if not self._messages and (self.last or self.in_memory):
+            return []
+        return [seq for seq in range(self.first, self.last + 1) if seq not in self._messages]
 
     def by_subject(self, pattern: str) -> dict[str, int]:
         """How many messages each subject under ``pattern`` has."""
@@ -161,11 +162,29 @@ class Store:
         self._last_time = now
         return message
 
+    def skip(self, now: int) -> int:
+        """Give a sequence to a message that is not kept."""
+        self.last += 1
+        self._last_time = now
+        if not self._messages:
+            self.first = self.last + 1
+        return self.last
+
     def stored_size(self, subject: str, size: int, *, headers: bool = False) -> int:
         """Bytes that a message of ``size`` (header block and payload) takes."""
         if self._in_memory:
             return 16 + len(subject) + size
         return 30 + len(subject) + size + (4 if headers else 0)
+
+    def compact(self, first: int) -> None:
+        """Let the store begin at a sequence; what was before is gone already."""
+        self.first = max(self.first, first)
+        self.last = max(self.last, first - 1)
+
+    def size_of(self, message: Stored) -> int:
+        """Bytes that a stored message takes."""
+        size = len(message.block or b"") + len(message.payload)
+        return self.stored_size(message.subject, size, headers=message.block is not None)
 
     def take(self, message: Stored) -> None:
         """Remove a message."""
@@ -178,8 +197,7 @@ class Store:
             seqs.remove(message.seq)
         if not seqs:
             del self._subjects[message.subject]
-        size = len(message.block or b"") + len(message.payload)
-        self._bytes -= self.stored_size(message.subject, size, headers=message.block is not None)
+        self._bytes -= self.size_of(message)
         if message.seq == self.first:
             self.first = next(
                 (seq for seq in range(message.seq + 1, self.last + 1) if seq in self._messages), self.last + 1

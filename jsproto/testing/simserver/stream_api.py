@@ -13,6 +13,7 @@ from jsproto.testing.simserver.envelope import (
     LIST_LIMIT,
     NAMES_LIMIT,
     SUBJECTS_LIMIT,
+    is_empty,
     members_of,
     metadata_of,
     offset_of,
@@ -105,7 +106,7 @@ class StreamApi:
         paging: Table = {"total": 0, "offset": 0, "limit": 0}
         pattern = text(asked, "subjects_filter")
         if asked.get("deleted_details") is True and (gaps := stream.gaps()):
-            state["deleted"] = gaps
+            state |= {"num_deleted": len(gaps), "deleted": gaps}
         if pattern and (subjects := stream.by_subject(pattern)):
             offset = min(max(integer(asked, "offset"), 0), len(subjects))
             paging = {"total": len(subjects), "offset": offset, "limit": SUBJECTS_LIMIT}
@@ -141,7 +142,7 @@ class StreamApi:
         ]
 
     def _stream_delete(self, names: list[str], body: bytes, now: int) -> Table:
-        if body:
+        if not is_empty(body):
             raise RefusedError(refusals.NOT_EMPTY_REQUEST)
         self._jetstream.remove_stream(self._stream(names[0]), now)
         return {"success": True}
@@ -157,7 +158,6 @@ class StreamApi:
         return {"success": True, "purged": purged}
 
     def _message_get(self, names: list[str], body: bytes, _now: int) -> Table:
-        stream = self._stream(names[0])
         asked = members_of(body, self._jetstream.profile) if body else {}
         seq, newest, following = (
             integer(asked, "seq"),
@@ -166,6 +166,7 @@ class StreamApi:
         )
         if not (seq or newest or following) or (newest and (seq or following)):
             raise RefusedError(refusals.BAD_REQUEST)
+        stream = self._stream(names[0])
         if newest:
             message = stream.last_of(newest)
         elif following:

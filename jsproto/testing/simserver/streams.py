@@ -2,18 +2,19 @@
 
 A publish passes the :class:`~jsproto.testing.simserver.gate.Gate`, alone or with its batch; then it is stored, the consumers
 are told, and old messages make place. A stream answers a publish with the text of the acknowledgement. It knows its
-consumers by the few words of :class:`Follower`.
+consumers by the few words of :class:`~jsproto.testing.simserver.followers.Follower`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.batches import Batches, Member
 from jsproto.testing.simserver.documents import Table, integer, table, text, texts
+from jsproto.testing.simserver.followers import Follower
 from jsproto.testing.simserver.gate import Admitted, DroppedError, DuplicateError, Gate
 from jsproto.testing.simserver.gotime import SECOND, go_duration, rfc3339
 from jsproto.testing.simserver.headers import header, with_headers
@@ -21,28 +22,6 @@ from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.refusals import RefusedError, numbered
 from jsproto.testing.simserver.store import Store, Stored
 from jsproto.testing.simserver.subjects import SubjectMapping, matches
-
-
-class Follower(Protocol):
-    """What a stream asks of its consumers."""
-
-    def stored(self, message: Stored) -> bool:
-        """A message was added at the end; answers whether it is wanted."""
-        ...
-
-    def turned(self, now: int) -> None:
-        """Something may have changed: deliver what can be delivered."""
-
-    def removed(self, message: Stored, now: int, *, told: bool) -> None:
-        """A message left the stream; ``told``: it was deleted on request and whoever holds it should know."""
-
-    def purged(self, first: int, now: int) -> None:
-        """Everything below ``first`` left the stream."""
-
-    def needs(self, message: Stored) -> bool:
-        """Whether this consumer has not done with the message."""
-        ...
-
 
 #: Text of an acknowledgement, or ``None`` when there is to be none.
 PubAck: TypeAlias = str | None
@@ -57,6 +36,7 @@ class Stream(Store):
         "_republish",
         "_tell",
         "_transform",
+        "_woken",
         "batches",
         "config",
         "created",
@@ -87,6 +67,8 @@ class Stream(Store):
         self._transform: SubjectMapping | None = None
         self._republish: SubjectMapping | None = None
         self._tell = tell
+        #: Who has to look for messages when everything else is done.
+        self._woken: dict[Follower, None] = {}
         self.config: Table = {}
         self.configure(config)
 
@@ -133,7 +115,11 @@ class Stream(Store):
             if self._transform is not None:
                 subject = self._transform.apply(subject) or subject
             admitted = self._gate.admit(subject, block, payload, now)
-            self._check_room(subject, len(admitted.block or b"") + len(admitted.payload))
+            if self.retention == "interest" and not any(
+                follower.filtered(subject) for follower in self.followers.values()
+            ):
+                return self._skipped(subject, admitted, now)
+            self._check_room(subject, admitted)
         except DroppedError:
             return None
         except DuplicateError as duplicate:
@@ -149,10 +135,19 @@ class Stream(Store):
         """Store nothing; the answer says why."""
         return self._answer({"error": refusal.body(), "stream": self.name, "seq": 0})
 
+    def _skipped(self, subject: str, admitted: Admitted, now: int) -> PubAck:
+        """Nobody is interested: the message has a sequence and is gone."""
+        seq = self.skip(now)
+        self._gate.stored(admitted.ident, seq, now)
+        if admitted.rollup:
+            self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
+        return self._answer({"stream": self.name, "seq": seq})
+
     def _batched(self, ident: bytes, member: Member, now: int) -> PubAck:
         """A member of an atomic batch: an empty answer, or that of the whole batch."""
         if self.sealed:
             raise RefusedError(refusals.SEALED)
+        self._gate.check_size(member.block, member.payload)
         if not self.config.get("allow_atomic"):
             raise RefusedError(numbered(10174))
         members = self.batches.add(ident, member, now)
@@ -178,15 +173,13 @@ class Stream(Store):
             self.lives(message, admitted.ttl)
         if self._republish is not None:
             self._tell_on(message, self._republish.apply(subject), before)
-        for follower in list(self.followers.values()):
+        for follower in self.followers.values():
             if follower.stored(message):
-                follower.turned(now)
-        # A consumer without acknowledgements may have done with it already.
-        if self.retention == "interest" and seq in self._messages and not self._needed(message):
-            self._remove(message, now, told=False)
-        if admitted.rollup:
-            self._roll(subject if admitted.rollup == b"sub" else ">", seq, now)
+                self._woken[follower] = None
         self._shrink(subject, now)
+        if admitted.rollup:
+            self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
+        self._wake(now)
         return seq
 
     def _tell_on(self, message: Stored, to: str, before: int) -> None:
@@ -206,19 +199,27 @@ class Stream(Store):
             payload = b""
         self._tell(to, with_headers(message.block, about), payload)
 
-    def _check_room(self, subject: str, size: int) -> None:
+    def _check_room(self, subject: str, admitted: Admitted) -> None:
+        """With discard new, what does not fit is refused, unless it replaces one of its subject."""
+        if admitted.ttl is None:
+            raise RefusedError(numbered(10165))
         if self.config["discard"] != "new":
             return
+        size, headers = len(admitted.block or b"") + len(admitted.payload), admitted.block is not None
+        rollup = admitted.rollup
         per_subject = integer(self.config, "max_msgs_per_subject")
-        if self.config.get("discard_new_per_subject") and 0 <= per_subject <= len(
-            self._subjects.get(subject, ())
-        ):
+        known = self._subjects.get(subject)
+        replaces = known is not None and 0 < per_subject <= len(known)
+        if replaces and self.config.get("discard_new_per_subject") and not rollup:
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages per subject exceeded"))
-        if 0 <= integer(self.config, "max_msgs") <= len(self._messages):
+        if 0 <= integer(self.config, "max_msgs") <= len(self) and not replaces:
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages exceeded"))
         limit = integer(self.config, "max_bytes")
-        if 0 <= limit < self._bytes + self.stored_size(subject, size):
-            raise RefusedError(refusals.STORE_FAILED.about("maximum bytes exceeded"))
+        taken = self.stored_size(subject, size, headers=headers)
+        if 0 <= limit < self._bytes + taken:
+            oldest = self._messages[known[0]] if known is not None and replaces else None
+            if oldest is None or self.size_of(oldest) < taken:
+                raise RefusedError(refusals.STORE_FAILED.about("maximum bytes exceeded"))
 
     def _answer(self, members: Table, *, duplicate: bool = False) -> PubAck:
         if self.config.get("no_ack"):
@@ -236,26 +237,32 @@ class Stream(Store):
 
     # ------------------------------------------------------------------------------------------------ the store
 
-    def _remove(self, message: Stored, now: int, *, told: bool) -> None:
+    def _remove(self, message: Stored, now: int, *, told: bool = True) -> None:
         self.take(message)
-        for follower in list(self.followers.values()):
-            follower.removed(message, now, told=told)
+        self._removed(message, now, told=told)
+
+    def _removed(self, message: Stored, now: int, *, told: bool) -> None:
+        for follower in self.followers.values():
+            if follower.removed(message, now, told=told):
+                self._woken[follower] = None
+
+    def _wake(self, now: int) -> None:
+        while self._woken:
+            follower = next(iter(self._woken))
+            del self._woken[follower]
+            follower.turned(now)
 
     def _shrink(self, subject: str, now: int) -> None:
         """Old messages leave until every limit holds again."""
         per_subject = integer(self.config, "max_msgs_per_subject")
         seqs = self._subjects.get(subject)
         while seqs is not None and 0 < per_subject < len(seqs):
-            self._remove(self._messages[seqs[0]], now, told=False)
+            self._remove(self._messages[seqs[0]], now)
+        if self.config["discard"] != "old":
+            return
         most, size = integer(self.config, "max_msgs"), integer(self.config, "max_bytes")
         while self._messages and (0 < most < len(self._messages) or 0 < size < self._bytes):
-            self._remove(self._messages[self.first], now, told=False)
-
-    def _roll(self, pattern: str, seq: int, now: int) -> None:
-        for message in [
-            each for each in self.after(self.first) if each.seq < seq and matches(pattern, each.subject)
-        ]:
-            self._remove(message, now, told=False)
+            self._remove(self._messages[self.first], now)
 
     def _needed(self, message: Stored) -> bool:
         return any(follower.needs(message) for follower in self.followers.values())
@@ -264,6 +271,7 @@ class Stream(Store):
         """Limits that an update of the configuration has tightened."""
         for subject in list(self._subjects):
             self._shrink(subject, now)
+        self._wake(now)
 
     def acknowledged(self, seq: int, now: int) -> None:
         """A consumer has done with a message; whether it leaves depends on the retention."""
@@ -271,13 +279,15 @@ class Stream(Store):
         if message is None or self.retention == "limits":
             return
         if self.retention == "workqueue" or not self._needed(message):
-            self._remove(message, now, told=False)
+            self._remove(message, now)
+            self._wake(now)
 
     def unfollowed(self, now: int) -> None:
         """A consumer is gone: with interest retention, what only it waited for leaves."""
         if self.retention == "interest":
             for message in [each for each in self.after(self.first) if not self._needed(each)]:
-                self._remove(message, now, told=False)
+                self._remove(message, now)
+            self._wake(now)
 
     # ------------------------------------------------------------------------------------------------ taking out
 
@@ -292,9 +302,13 @@ class Stream(Store):
         if self.config["deny_delete"]:
             raise RefusedError(refusals.MSG_DELETE_FAILED.about("message delete not permitted"))
         message = self._messages.get(seq)
+        if message is None and not self.in_memory and not self.first <= seq <= self.last:
+            words = "no message found" if seq <= self.last else "stream store EOF"
+            raise RefusedError(refusals.MSG_DELETE_FAILED.about(words))
         if message is None:
             raise RefusedError(refusals.SEQUENCE_NOT_FOUND.about(seq))
-        self._remove(message, now, told=True)
+        self._remove(message, now)
+        self._wake(now)
 
     def purge(self, pattern: str, below: int, keep: int, now: int) -> int:
         """Delete messages under ``pattern``, below a sequence (0: all) or all but the newest ``keep``; how many.
@@ -306,17 +320,34 @@ class Stream(Store):
             raise RefusedError(refusals.SEALED)
         if self.config["deny_purge"]:
             raise RefusedError(refusals.PURGE_FAILED.about("stream purge not permitted"))
-        found = [each for each in self.after(self.first) if not pattern or matches(pattern, each.subject)]
-        if below:
-            found = [each for each in found if each.seq < below]
-        elif keep:
-            found = found[:-keep]
+        return self._purge(pattern, below, keep, now)
+
+    def _purge(self, pattern: str, below: int, keep: int, now: int) -> int:
+        """Take messages out (``PurgeEx``), and tell the consumers where the rest begins."""
+        everything = pattern in {"", ">"}
+        found = [each for each in self.after(self.first) if everything or matches(pattern, each.subject)]
+        careful = self._profile.careful_purge
+        if keep and everything and self.in_memory and not careful and keep < len(found):
+            below = self.last - keep + 1
+        found = [each for each in found if each.seq < below] if below else found[: max(0, len(found) - keep)]
+        alone = len(found) == 1 and (not everything or keep > 0)
+        singly = alone if careful or not self.in_memory else not everything
         for message in found:
-            self._remove(message, now, told=False)
-        if not self._messages:
-            self.first = self.last + 1
+            self.take(message)
+            if singly:
+                # Stores in files do not know what it was.
+                gone = message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
+                self._removed(gone, now, told=True)
+        if everything and not keep:
+            self.compact(below or self.last + 1)
+        begin = self.first
+        if pattern:
+            begin = next((each.seq for each in self.after(self.first) if matches(pattern, each.subject)), 0)
         for follower in list(self.followers.values()):
-            follower.purged(self.first, now)
+            if found and not singly:
+                follower.counted()
+            follower.purged(pattern, begin, now)
+        self._wake(now)
         return len(found)
 
     # ------------------------------------------------------------------------------------------------ time
@@ -330,11 +361,12 @@ class Stream(Store):
         """Messages above ``max_age`` or beyond their own time leave; what they leave behind is a marker, if it is asked for."""
         gone = self.ended(integer(self.config, "max_age"), now)
         for message in gone:
-            self._remove(message, now, told=False)
+            self._remove(message, now)
         self._mark(
             [each for each in gone if each.subject not in self._subjects and not _is_marker(each)], now
         )
         self.batches.ticked(now)
+        self._wake(now)
 
     def _mark(self, gone: list[Stored], now: int) -> None:
         """Where the last message of a subject was too old, a marker says so, if that is asked for."""
@@ -344,13 +376,10 @@ class Stream(Store):
         block = with_headers(
             None, {"Nats-Marker-Reason": "MaxAge", "Nats-TTL": go_duration(ttl), "Nats-Rollup": "sub"}
         )
-        told: dict[Follower, None] = {}
         for subject in dict.fromkeys(each.subject for each in gone):
             marker = self.put(subject, block, b"", now)
             self.lives(marker, ttl // SECOND)
-            told.update({each: None for each in self.followers.values() if each.stored(marker)})
-        for follower in told:
-            follower.turned(now)
+            self._woken.update({each: None for each in self.followers.values() if each.stored(marker)})
 
 
 def _is_marker(message: Stored) -> bool:

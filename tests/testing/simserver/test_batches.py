@@ -135,7 +135,7 @@ def test_at_most_50_batches_are_open(batching):
         ("Nats-Expected-Last-Msg-Id: a", "", 10177),
         ("Nats-Msg-Id: a", "Nats-Msg-Id: a", 10201),
         ("Nats-Msg-Id: known", "", 10201),
-        ("Nats-TTL: junk", "", 10165),
+        ("Nats-TTL: junk", "", 10166),
     ],
 )
 def test_one_that_is_refused_refuses_all(batching, first, last, code):

@@ -318,14 +318,25 @@ def test_a_deleted_message_that_is_owed_counts_as_terminated(make):
 
 
 def test_a_sampled_ack_is_a_metric(make):
-    client = make(consumer={"sample_freq": "100"}, stream={"max_msgs": 1}, publish=1)
+    client = make(consumer={"sample_freq": "100"}, publish=1)
     client.say("SUB $JS.EVENT.METRIC.> 2\r\n")
     (ack,) = acks(take(client, 1))
     client.wait(1.0)
-    client.server.publish("s.a", b"x", 1.0)
     client.pub(ack, "+ACK")
 
     assert '"ack_time":1000000000,"deliveries":1}' in client.hear()
+    client.pub(ack, "+ACK")
+    assert client.hear() == ""
+
+
+def test_the_ack_of_a_message_that_left_is_no_metric(make):
+    client = make(consumer={"sample_freq": "100"}, stream={"max_msgs": 1}, publish=1)
+    client.say("SUB $JS.EVENT.METRIC.> 2\r\n")
+    (ack,) = acks(take(client, 1))
+    client.server.publish("s.a", b"x", 1.0)
+    client.pub(ack, "+ACK")
+
+    assert client.hear() == ""
 
 
 def test_a_new_filter_changes_what_is_pending(make):
