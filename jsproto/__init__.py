@@ -223,11 +223,10 @@ from jsproto.jetstream.view import Messages, View
 from jsproto.jetstream.window import Outcome, PublishResult, PublishWindow
 from jsproto.jetstream.workflow import Subscribe
 from jsproto.signals import ENDED, NEED_DATA, Signal
+from jsproto.version import __version__ as __version__
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderDefect, Headers
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ENDED",

@@ -19,6 +19,7 @@ ROOTS = {"jsproto": REPOSITORY, **dict.fromkeys(ADAPTERS, REPOSITORY / "adapters
 FLOORS = {
     "jsproto.errors": 0,
     "jsproto.signals": 0,
+    "jsproto.version": 0,
     "jsproto.wire": 1,
     "jsproto.core": 2,
     "jsproto.jetstream": 3,

@@ -10,6 +10,7 @@ from typing import TypeAlias, final
 
 from attrs import define, field, frozen
 
+from jsproto.version import __version__
 from jsproto.wire.headers import Headers
 from jsproto.wire.secret import Secretive
 
@@ -28,7 +29,7 @@ class Connect(Secretive):
     echo: bool = True
     name: str | None = None
     lang: str = "python-jsproto"
-    version: str = ""
+    version: str = __version__
     protocol: int = 1
     user: str | None = None
     password: str | None = field(default=None, repr=False)

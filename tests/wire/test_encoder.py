@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jsproto
 from jsproto.errors import InvalidConfig, InvalidSubject, LocalProtocolError, PayloadTooLarge
 from jsproto.wire.commands import Connect, Ping, Pong, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_pub_trusted, encode_publish, encode_sub, encode_unsub
@@ -272,3 +273,7 @@ def test_an_ack_goes_to_the_very_reply_that_was_read():
     assert encode_pub_trusted(reply, "", b"+ACK") == b"PUB $JS.ACK.\xff.\xc3\xa9 4\r\n+ACK\r\n"
     assert encode_pub_trusted("a", "r.1", b"+ACK") == b"PUB a r.1 4\r\n+ACK\r\n"
     assert encode_pub_trusted("a", "", b"") == b"PUB a 0\r\n\r\n"
+
+
+def test_servers_are_told_which_version_this_is():
+    assert b'"lang":"python-jsproto","version":"%b"' % jsproto.__version__.encode() in encode(Connect())
