@@ -47,9 +47,7 @@ class Cable:
         self.up.cut(up, error, now)
         self.down.cut(down, error, now)
 
-    def hold(self, until: float, *, up: bool = True, down: bool = True) -> None:
-        """Nothing comes through before: a partition, of one way if it is said."""
-        if up:
-            self.up.held_until = max(self.up.held_until, until)
-        if down:
-            self.down.held_until = max(self.down.held_until, until)
+    def hold(self, up: float, down: float) -> None:
+        """Nothing comes through before these moments, up and down: a partition."""
+        self.up.held_until = max(self.up.held_until, up)
+        self.down.held_until = max(self.down.held_until, down)

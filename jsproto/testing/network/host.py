@@ -51,6 +51,7 @@ class Host:
         shift: how much its clock is ahead of the network's, in seconds.
         frozen_until: the process stands still before.
         starved_until: nobody ticks before.
+        held_until: nothing of it comes through before, and nothing to it.
         read: bytes that came.
         written: bytes that went out.
         stale: what `due` would say has to be found out anew: something has happened to it.
@@ -61,6 +62,7 @@ class Host:
         "cable",
         "dialled",
         "frozen_until",
+        "held_until",
         "machine",
         "name",
         "read",
@@ -80,6 +82,7 @@ class Host:
         self.shift = 0.0
         self.frozen_until = -math.inf
         self.starved_until = -math.inf
+        self.held_until = (-math.inf, -math.inf)
         self.read = 0
         self.written = 0
         self.stale = True

@@ -285,6 +285,8 @@ class Network:
             while (event := machine.next_event()) is not None:
                 if isinstance(event, Dial):
                     host.dialled = self.now + 2 * self.road.latency
+                    if max(host.held_until) > self.now and self._chance.often(0.5):
+                        host.dialled = max(host.dialled, *host.held_until)
                 elif isinstance(event, HangUp):
                     self._hang_up(host)
                 elif isinstance(event, Upgrade):
@@ -316,6 +318,7 @@ class Network:
             host.machine.transport_down(ConnectFailed("expected a server that answers, seen none"), local)
             return
         cable = Cable(cid, self.road, self._chance.fork(f"{host.name} {cid}"))
+        cable.hold(*host.held_until)
         self._cables[cid] = (cable, host)
         host.cable = cable
         self._happened("connected", host)
@@ -369,9 +372,18 @@ class Network:
             cable.cut(chance.below(cable.up.size + 1), chance.below(cable.down.size + 1), error, self.now)
 
     def hold(self, host: Host, seconds: float, *, up: bool = True, down: bool = True) -> None:
-        """Nothing comes through for so long, then all of it: a partition, of one way if it is said."""
+        """Nothing comes through for so long, then all of it: a partition, of one way if it is said.
+
+        A dial waits as long, or, half the time, is taken by somebody on the way.
+        """
+        until = self.now + seconds
+        before = host.held_until
+        host.held_until = (
+            max(before[0], until) if up else before[0],
+            max(before[1], until) if down else before[1],
+        )
         if host.cable is not None:
-            host.cable.hold(self.now + seconds, up=up, down=down)
+            host.cable.hold(*host.held_until)
 
     def strand(self, host: Host) -> None:
         """The server's end dies and nobody tells the client: half-open. It will hear if it writes."""
@@ -411,6 +423,7 @@ class Network:
             cable.up.held_until = cable.down.held_until = -math.inf
         for host in self.hosts:
             host.frozen_until = host.starved_until = -math.inf
+            host.held_until = (-math.inf, -math.inf)
 
     # ------------------------------------------------------------------------------------------------ faults of the server
 

@@ -113,6 +113,10 @@ class Subscribed(Protocol):
 SubT = TypeVar("SubT", bound=Subscribed)
 
 
+#: What nobody wants is not worth remembering: acknowledgements, each with a subject of its own.
+_NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
+
+
 class Interest(Generic[SubT]):
     """Subscriptions by what they match."""
 
@@ -120,7 +124,8 @@ class Interest(Generic[SubT]):
 
     def __init__(self) -> None:
         self._literal: dict[str, list[SubT]] = {}
-        self._wild: list[tuple[list[str], SubT]] = []
+        #: Patterns by their first token: what begins otherwise need not be compared.
+        self._wild: dict[str, list[tuple[list[str], SubT]]] = {}
         self._memory: dict[str, tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]] = {}
 
     def add(self, sub: SubT) -> None:
@@ -128,7 +133,8 @@ class Interest(Generic[SubT]):
         if is_literal(sub.subject):
             self._literal.setdefault(sub.subject, []).append(sub)
         else:
-            self._wild.append((sub.subject.split("."), sub))
+            tokens = sub.subject.split(".")
+            self._wild.setdefault(tokens[0], []).append((tokens, sub))
         self._memory.clear()
 
     def remove(self, sub: SubT) -> None:
@@ -140,7 +146,10 @@ class Interest(Generic[SubT]):
             if not same:
                 del self._literal[sub.subject]
             return
-        self._wild = [entry for entry in self._wild if entry[1] is not sub]
+        head = sub.subject.partition(".")[0]
+        left = [entry for entry in self._wild.pop(head, ()) if entry[1] is not sub]
+        if left:
+            self._wild[head] = left
 
     def match(self, subject: str) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
         """The plain subscriptions and the queue groups (each with all its members) that want ``subject``."""
@@ -148,9 +157,16 @@ class Interest(Generic[SubT]):
         if known is not None:
             return known
         found = list(self._literal.get(subject, ()))
-        if self._wild:
-            tokens = subject.split(".")
-            found.extend(sub for pattern, sub in self._wild if matches_tokens(pattern, tokens))
+        wild = self._wild
+        if wild:
+            tokens: list[str] = []
+            for head in (subject.partition(".")[0], "*", ">"):
+                for pattern, sub in wild.get(head, ()):
+                    tokens = tokens or subject.split(".")
+                    if matches_tokens(pattern, tokens):
+                        found.append(sub)
+        if not found:
+            return _NOBODY
         answer = _grouped(found)
         if len(self._memory) >= _REMEMBERED:
             self._memory.clear()

@@ -7,6 +7,7 @@ from typing import Final, Protocol, final
 
 from jsproto.testing.network import Network, Road
 from jsproto.testing.simserver.disk import Image
+from jsproto.testing.simserver.documents import integer, table
 from jsproto.testing.simserver.gotime import rfc3339, to_nanos
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.worker import Household
@@ -141,10 +142,17 @@ class Trouble:
                 for each in names:
                     server.step_down(stream, each, now)
             case "delete_consumer":
+                # Whoever makes it anew has it begin behind what was settled, as an administrator would.
+                about = server.request(f"CONSUMER.INFO.{stream}.{name}", None, now)
+                start = integer(table(about["ack_floor"]), "stream_seq") + 1
+                place.consumers[name].update(deliver_policy="by_start_sequence", opt_start_seq=start)
                 server.request(f"CONSUMER.DELETE.{stream}.{name}", None, now)
                 place.bereave()
                 network.at(now + fault.span, place.furnish)
             case "delete_stream":
+                for config in place.consumers.values():
+                    config.pop("deliver_policy", None)
+                    config.pop("opt_start_seq", None)
                 server.request(f"STREAM.DELETE.{stream}", None, now)
                 place.bereave()
                 network.at(now + fault.span, place.furnish)
