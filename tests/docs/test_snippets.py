@@ -129,5 +129,6 @@ def test_the_pages_that_teach_have_snippets():
         "push-subscriptions.md",
         "streams-and-consumers.md",
         "test-without-a-server.md",
+        "simulated-worlds.md",
         "write-your-own-adapter.md",
     } <= {page.name for page in WITH_SNIPPETS}

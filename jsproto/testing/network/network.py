@@ -33,6 +33,8 @@ from jsproto.trace.recording import Happened, Received, Record, Sent
 _MOST_MOMENTS: Final = 2_000
 #: So many rounds of events and bytes of one client at one moment are the same.
 _MOST_ROUNDS: Final = 10_000
+#: How long an operating system goes on asking where nobody answers (Linux, ``tcp_syn_retries`` 6).
+_SYN_PATIENCE: Final = 127.0
 #: What the server holds for a client that does not read; beyond it is cut (nats-server ``max_pending``, which has 64 MiB).
 _MAX_PENDING: Final = 4 * 1024 * 1024
 
@@ -286,7 +288,7 @@ class Network:
                 if isinstance(event, Dial):
                     host.dialled = self.now + 2 * self.road.latency
                     if max(host.held_until) > self.now and self._chance.often(0.5):
-                        host.dialled = max(host.dialled, *host.held_until)
+                        host.dialled = self.now + _SYN_PATIENCE
                 elif isinstance(event, HangUp):
                     self._hang_up(host)
                 elif isinstance(event, Upgrade):
@@ -374,7 +376,7 @@ class Network:
     def hold(self, host: Host, seconds: float, *, up: bool = True, down: bool = True) -> None:
         """Nothing comes through for so long, then all of it: a partition, of one way if it is said.
 
-        A dial waits as long, or, half the time, is taken by somebody on the way.
+        A dial is not answered for a long time then, or, half the time, is taken by somebody on the way.
         """
         until = self.now + seconds
         before = host.held_until
