@@ -291,8 +291,13 @@ class Consume(PullFeed[M]):
         alarm = self.liveness.judge(now)
         if alarm is not None:
             self._silence(alarm)
-        for settled in self.ledger.overdue(now):
-            self._settle(settled.messages, settled.size)
+        late = self.ledger.overdue(now)
+        if late and self.liveness.since <= late[0].pull.issued:
+            # Nothing at all came since it went out: its messages may be on their way, and would be taken for those of others.
+            self._reset(End.DEADLINE)
+        else:
+            for settled in late:
+                self._settle(settled.messages, settled.size)
         for _ in self._timers.expired(now):
             pass  # the delay is over: whether there is something to ask for is seen below
         self._refill(now)
@@ -391,7 +396,7 @@ class Consume(PullFeed[M]):
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)
         self.ledger.issue(Pull(token, batch, size, now, until))
-        self.liveness.watch(now)
+        self.liveness.asked(now)
 
     def _settle(self, messages: int, size: int) -> None:
         """So much of what was asked will not come."""

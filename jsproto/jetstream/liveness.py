@@ -1,9 +1,10 @@
 """Is the server still there? Silence is judged against the heartbeats that it has promised (ADR-37 "Idle heartbeats").
 
 Theory. Whoever asks for heartbeats may take ``factor`` intervals without any frame for a broken promise. The watch is on
-only while there is somebody to keep the promise: a link that is up and a request that waits. It starts with the request,
-starts anew with each frame, and rests while the link is down. A slow reader is no silence: what counts is when a
-frame reached the machine, not when the user took it.
+only while there is somebody to keep the promise: a link that is up and a request that waits. It starts with the first request,
+starts anew with each frame, and rests while the link is down. Further requests postpone nothing: only input proves life
+(invariant 26), and who asks again and again into silence would never hear of it. A slow reader is no silence: what counts is
+when a frame reached the machine, not when the user took it.
 
 An alarm has an edge and a period. The first alarm of a silence is the edge, the notice for the user; the alarm then comes
 back each period, so that recovery is tried again and again. The silence ends with the next frame, not with a request.
@@ -71,6 +72,11 @@ class Liveness(Stateful):
         """From the next request on, heartbeats are asked for at this interval."""
         self.heartbeat = heartbeat
         self.period = heartbeat * self._factor
+
+    def asked(self, now: float) -> None:
+        """A request went out that asks for heartbeats. If others wait already, the window that runs goes on."""
+        if not self.watching:
+            self.watch(now)
 
     def watch(self, now: float) -> None:
         """A request went out that asks for heartbeats: the window starts anew."""

@@ -111,7 +111,7 @@ class Pulls(Intake):
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)
         self.ledger.issue(Pull(token, batch, size, now, until))
-        self.liveness.watch(now)
+        self.liveness.asked(now)
 
     def limit(self, left: int) -> None:
         """So many messages can still come at most, whatever is asked."""

@@ -1675,3 +1675,44 @@ def test_a_lost_pin_leaves_none():
     rig.status(423, "Nats-Wrong-Pin-Id")
 
     assert rig.consume.pin == ""
+
+
+def test_asking_again_into_silence_postpones_no_alarm():
+    """Found by the simulator: two pulls in turns, each asked anew when it was overdue, and nobody heard of the silence."""
+    rig = Rig(max_messages=2, threshold_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=2.4)
+    rig.at(3.0).data(1)
+    rig.consume.take(3.0)
+    rig.said()
+    rig.tick(8.99)
+    assert rig.notices() == []
+    rig.tick(9.0)
+
+    assert rig.notices() == [PullNotice.HEARTBEAT_MISSED]
+    assert any(isinstance(each, Sub) for each in rig.said())
+
+
+def test_a_pull_that_is_overdue_and_after_which_nothing_came_takes_its_inbox_with_it():
+    """Found by the simulator: its message was on its way, was credited to another pull, and one too many was open for ever."""
+    rig = Rig(max_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=3.0)
+    rig.said()
+    before = rig.port.sid
+    rig.tick(5.99)
+    assert rig.said() == []
+    rig.tick(6.0)
+
+    assert rig.port.sid != before
+    assert [type(each) for each in rig.said()] == [Unsub, Sub, Publish]
+    assert rig.consume.ledger.counts == {End.DEADLINE: 1}
+    rig.data(1, sid=before)
+    assert (rig.consume.asked, rig.consume.readable) == (1, 1)
+
+
+def test_a_pull_that_is_overdue_while_others_are_served_ends_alone():
+    rig = Rig(max_messages=1, expires=5.0, idle_heartbeat=2.5, heartbeat_factor=3.0)
+    before = rig.port.sid
+    rig.at(3.0).heartbeat()
+    rig.said()
+    rig.tick(6.0)
+
+    assert rig.port.sid == before
+    assert [type(each) for each in rig.said()] == [Publish]

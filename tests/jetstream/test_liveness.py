@@ -159,3 +159,15 @@ def test_a_snapshot_put_back_judges_alike(events):
     other.restore(watch.snapshot())
 
     assert (other.judge(now + 2), other.deadline) == (watch.judge(now + 2), watch.deadline)
+
+
+def test_a_request_beside_others_postpones_nothing():
+    """Found by the simulator: whoever asked again and again into silence never heard of it."""
+    watch = Liveness(1.0)
+    watch.asked(0.0)
+    watch.asked(1.5)
+    assert watch.deadline == 2.0
+    watch.rest()
+    watch.asked(1.5)
+
+    assert watch.deadline == 3.5
