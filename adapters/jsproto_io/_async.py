@@ -281,9 +281,16 @@ class AsyncClient(Base):
         """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""
         return Events(self, self._driver.listen())
 
-    async def reconnect(self) -> None:
-        """Leave this server and dial again; what is open goes on by itself."""
-        self._connection.reconnect(self._now())
+    async def reconnect(self, server: str | Server | None = None) -> None:
+        """Leave this server and dial again; what is open goes on by itself.
+
+        Args:
+            server: the one to be dialled next, a URL or one that is known from events or gossip; without it, whoever's turn it is.
+
+        Raises:
+            InvalidConfig: it is not known; nothing was done.
+        """
+        self._connection.reconnect(self._now(), server=server)
         self._pump()
 
     async def drain(self) -> None:

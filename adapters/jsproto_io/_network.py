@@ -22,7 +22,7 @@ class Plugged(Protocol):
     asleep: bool
     unsent: bytearray
 
-    def dial(self, host: str, port: int) -> Lost | None:
+    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
         """Begin to open a stream; `wait` says what came of it, unless it is clear at once."""
         ...
 

@@ -57,6 +57,7 @@ class ConnectOptions(TypedDict, total=False):
     max_reconnects: int | None
     reconnect_wait: float
     reconnect_wait_max: float
+    reconnect_waits: tuple[float, ...]
     reconnect_jitter: float
     reconnect_jitter_tls: float
     randomize: bool

@@ -23,6 +23,8 @@ from collections import deque
 from enum import Enum
 from typing import Any, Final, TypeAlias, final
 
+from jsproto_io._ways import in_turn
+
 #: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs more than the read.
 CHUNK: Final = 122_880
 #: What connecting a socket that does not block says when nothing is wrong.
@@ -79,13 +81,14 @@ class Plug:
         """A descriptor that is readable when `wait` has something to give, for a selector of one's own."""
         return self._selector.fileno()
 
-    def dial(self, host: str, port: int) -> Lost | None:
-        """Begin to open a stream; `wait` says what came of it, unless it is clear at once."""
+    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
+        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` the addresses of the name."""
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
             return Lost(error)
-        self._places = deque((family, kind, proto, place) for family, kind, proto, _, place in found)
+        places = in_turn(found, randomize=randomize)
+        self._places = deque((family, kind, proto, place) for family, kind, proto, _, place in places)
         return self._try_next(OSError(f"no address for {host}"))
 
     def wait(self, patience: float | None) -> bytes | Happened | Lost | None:

@@ -169,7 +169,7 @@ class PluggedClient(SyncClient):
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        lost = self._plug.dial(server.host, server.port)
+        lost = self._plug.dial(server.host, server.port, randomize=self._options.randomize)
         if lost is not None:
             self._failed(lost.error)
 

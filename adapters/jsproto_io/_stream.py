@@ -18,7 +18,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto.core.servers import Server
 from jsproto_io._plug import CHUNK, UNDER_WAY, taken
-from jsproto_io._ways import Nursery, Ways
+from jsproto_io._ways import Nursery, Ways, in_turn
 
 
 class Owner(Protocol):
@@ -44,7 +44,17 @@ class Owner(Protocol):
 class Stream:
     """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
 
-    __slots__ = ("_bound", "_nursery", "_scope", "_server", "_stream", "_ways", "client", "unsent")
+    __slots__ = (
+        "_bound",
+        "_nursery",
+        "_randomize",
+        "_scope",
+        "_server",
+        "_stream",
+        "_ways",
+        "client",
+        "unsent",
+    )
 
     def __init__(self, client: Owner, server: Server) -> None:
         self.client: Owner | None = client
@@ -53,6 +63,7 @@ class Stream:
         self._scope = client.WAYS.scope()
         self._server = server
         self._bound = client._options.close_timeout
+        self._randomize = client._options.randomize
         self._stream: socket.socket
         self._nursery: Nursery
 
@@ -74,9 +85,8 @@ class Stream:
         """One address of the host after the other."""
         host = self._server.host
         why = OSError(f"no address for {host}")
-        for family, kind, proto, _, place in await self._ways.places(
-            host, self._server.port, type=socket.SOCK_STREAM
-        ):
+        places = await self._ways.places(host, self._server.port, type=socket.SOCK_STREAM)
+        for family, kind, proto, _, place in in_turn(places, randomize=self._randomize):
             try:
                 stream = socket.socket(family, kind, proto)
             except OSError as error:

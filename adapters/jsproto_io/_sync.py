@@ -355,10 +355,17 @@ class SyncClient(Base):
         with self._alone:
             return Events(self, self._driver.listen())
 
-    def reconnect(self) -> None:
-        """Leave this server and dial again; what is open goes on by itself."""
+    def reconnect(self, server: str | Server | None = None) -> None:
+        """Leave this server and dial again; what is open goes on by itself.
+
+        Args:
+            server: the one to be dialled next, a URL or one that is known from events or gossip; without it, whoever's turn it is.
+
+        Raises:
+            InvalidConfig: it is not known; nothing was done.
+        """
         with self._alone:
-            self._connection.reconnect(self._now())
+            self._connection.reconnect(self._now(), server=server)
             self._pump()
 
     def drain(self) -> None:

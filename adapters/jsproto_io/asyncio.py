@@ -24,9 +24,10 @@ from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._messages import AsyncMessage
+from jsproto_io._network import NETWORK
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._plug import CHUNK
-from jsproto_io._ways import Place
+from jsproto_io._ways import Place, in_turn
 
 T = TypeVar("T")
 
@@ -195,12 +196,27 @@ class Client(AsyncClient):
         link.dialling = self._spawn(self._dialled(server, link))
 
     async def _dialled(self, server: Server, link: _Link) -> None:
+        why: Exception = OSError(f"no address for {server.host}")
         try:
-            await self._loop.create_connection(lambda: link, server.host, server.port)
+            for host in await self._hosts(server):
+                try:
+                    await self._loop.create_connection(lambda: link, host, server.port)
+                except OSError as error:
+                    why = error
+                else:
+                    return
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
-            if link.client is not None:
-                self._failed(error)
-                self._pump()
+            why = error
+        if link.client is not None:
+            self._failed(why)
+            self._pump()
+
+    async def _hosts(self, server: Server) -> list[str]:
+        """What is dialled for a server, in this order: the addresses of its name, or its name where the loop tries them in its own."""
+        if not self._options.randomize or NETWORK.get() is not None:
+            return [server.host]
+        places = in_turn(await self._places(server.host, server.port), randomize=True)
+        return list(dict.fromkeys(str(place[4][0]) for place in places))
 
     def _failed(self, error: Exception | None) -> None:
         self._link = None

@@ -130,7 +130,7 @@ class _Plug:
         self.asleep = False
         self.unsent = bytearray()
 
-    def dial(self, host: str, port: int) -> Lost | None:
+    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
         try:
             self._line = self._board.dial(_nobody)
         except OSError as error:

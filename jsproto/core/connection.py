@@ -128,6 +128,7 @@ class Connection:
             jitter=options.reconnect_jitter,
             jitter_tls=options.reconnect_jitter_tls,
             randomize=options.randomize,
+            waits=options.reconnect_waits,
         )
         self._exchange = Exchange(Router(options.inbox_prefix, nuid(entropy)))
         self._events = self._exchange.events
@@ -408,12 +409,17 @@ class Connection:
         conversation.limited(count, now)
         self._stir(conversation, now)
 
-    def reconnect(self, now: float) -> None:
-        """Leave this server and dial again; while waiting to dial, dial at once.
+    def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
+        """Leave this server and dial again, the one that is named or whoever is next; while waiting to dial, dial at once.
 
         An attempt that is under way goes on: it has its own deadline, and to leave it would count as its failure.
+
+        Raises:
+            InvalidConfig: a server that is not known here; nothing changed.
         """
         now = self._at(now)
+        if server is not None:
+            self._pool.want(server, now)
         if self._link.state is LinkState.UP:
             self._lost(LinkLost("left the server because a reconnect was asked for"), now)
         elif self._link.state is LinkState.WAITING:

@@ -59,6 +59,11 @@ def _not_negative(_self: object, attribute: Attribute[NumberT], value: NumberT) 
         raise InvalidConfig(f"expected {attribute.name} >= 0, got {value!r}")
 
 
+def _all_positive(_self: object, attribute: Attribute[tuple[float, ...]], values: tuple[float, ...]) -> None:
+    if not all(value > 0 for value in values):
+        raise InvalidConfig(f"expected {attribute.name} > 0, got {values!r}")
+
+
 def _prefix(_self: object, _attribute: Attribute[str], value: str) -> None:
     subject_prefix(value)
 
@@ -77,6 +82,8 @@ class Options:
         connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is for ever.
         max_reconnects: attempts at one server in a row before it is given up; ``None`` is for ever.
         reconnect_wait: least time between two attempts at one server; doubles up to ``reconnect_wait_max``.
+        reconnect_waits: other waits in their place, one by one: before the second attempt at one server in a row, the third and so on; the last
+            goes on for ever. They are kept to exactly, without jitter.
         reconnect_jitter: most random time added to that wait (``reconnect_jitter_tls`` with TLS).
         randomize: shuffle the servers once at the start.
         ignore_gossip: do not learn servers from INFO.
@@ -107,6 +114,7 @@ class Options:
     max_reconnects: int | None = None
     reconnect_wait: float = field(default=0.25, validator=_positive)
     reconnect_wait_max: float = field(default=4.0, validator=_positive)
+    reconnect_waits: tuple[float, ...] = field(default=(), converter=tuple, validator=_all_positive)
     reconnect_jitter: float = field(default=0.1, validator=_not_negative)
     reconnect_jitter_tls: float = field(default=1.0, validator=_not_negative)
     randomize: bool = True

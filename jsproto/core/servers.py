@@ -189,7 +189,17 @@ class Pool(Stateful):
         current: the one that is being dialled or connected.
     """
 
-    __slots__ = ("_entropy", "_jitter", "_jitter_tls", "_wait", "_wait_max", "current", "entries")
+    __slots__ = (
+        "_entropy",
+        "_jitter",
+        "_jitter_tls",
+        "_wait",
+        "_wait_max",
+        "_waits",
+        "_wanted",
+        "current",
+        "entries",
+    )
 
     def __init__(
         self,
@@ -201,10 +211,14 @@ class Pool(Stateful):
         jitter: float,
         jitter_tls: float,
         randomize: bool,
+        waits: Sequence[float] = (),
     ) -> None:
         self._entropy = entropy
         self._wait = wait
         self._wait_max = max(wait, wait_max)
+        self._waits = tuple(waits)
+        #: Who is dialled next, whatever else would be said for others.
+        self._wanted: Entry | None = None
         self._jitter = jitter
         self._jitter_tls = jitter_tls
         self.entries = [Entry(server) for server in servers]
@@ -214,11 +228,29 @@ class Pool(Stateful):
 
     def next(self, now: float) -> Entry | None:
         """Who is dialled next, perhaps not at once; ``None`` if nobody is left."""
+        if self._wanted in self.entries:
+            return self._wanted
         living = [entry for entry in self.entries if not entry.spent]
         ready = [entry for entry in living if entry.not_before <= now]
         if ready:
             return min(ready, key=lambda entry: (entry.lame, entry.not_before))
         return min(living, key=lambda entry: entry.not_before, default=None)
+
+    def want(self, server: str | Server, now: float) -> None:
+        """Dial this server next, and without waiting, though it was given up.
+
+        Raises:
+            InvalidConfig: it is none of the pool; nothing changed.
+        """
+        address = (Server.parse(server) if isinstance(server, str) else server).address
+        found = next((entry for entry in self.entries if entry.server.address == address), None)
+        if found is None:
+            raise InvalidConfig(
+                f"expected one of {len(self.entries)} known servers, got {address[0]}:{address[1]}"
+            )
+        found.spent = False
+        found.not_before = min(found.not_before, now)
+        self._wanted = found
 
     def hurry(self, now: float) -> None:
         """Whoever is next need not wait any longer."""
@@ -229,8 +261,13 @@ class Pool(Stateful):
     def dialled(self, entry: Entry, now: float) -> None:
         """``entry`` is being dialled: the next attempt at it must wait."""
         self.current = entry
-        wait = min(self._wait_max, self._wait * 2.0 ** min(entry.attempts, 30))
-        entry.not_before = now + wait + self._drawn(self._jitter_tls if entry.server.tls else self._jitter)
+        self._wanted = None
+        if self._waits:
+            wait = self._waits[min(entry.attempts, len(self._waits) - 1)]
+        else:
+            wait = min(self._wait_max, self._wait * 2.0 ** min(entry.attempts, 30))
+            wait += self._drawn(self._jitter_tls if entry.server.tls else self._jitter)
+        entry.not_before = now + wait
         entry.attempts += 1
 
     def greeted(self, entry: Entry) -> None:

@@ -38,6 +38,7 @@ from jsproto.core.events import (
 from jsproto.core.link import LinkState
 from jsproto.core.message import Message
 from jsproto.core.options import Options
+from jsproto.core.servers import Server
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.trace.recording import Happened, Received, Sent, Wished
 from jsproto.trace.tape import Tape
@@ -109,10 +110,10 @@ class Recorder(Connection):
         self._wished("close", conversation, now)
         super().close(conversation, now)
 
-    def reconnect(self, now: float) -> None:
-        """The link is left on purpose."""
+    def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
+        """The link is left on purpose; a server that is refused is no verb."""
+        super().reconnect(now, server=server)
         self._wished("reconnect", None, now)
-        super().reconnect(now)
 
     def authenticate(self, auth: Auth, now: float) -> None:
         """Credentials were given; what they are is nobody's business."""

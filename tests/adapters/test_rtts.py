@@ -85,3 +85,42 @@ def test_blocking_goes_on_after_it(nats_server):
         nc.rtts()
 
         assert nc.flush() > 0.0
+
+
+@pytest.mark.parametrize("randomize", [True, False])
+def test_the_addresses_of_a_name_are_tried_at_random_until_one_answers(
+    use, nats_server, names, monkeypatch, randomize
+):
+    tried = []
+
+    def backwards(places, count):
+        tried.append([place[4][0] for place in places])
+        return list(reversed(places))[:count]
+
+    monkeypatch.setattr("jsproto_io._ways.random.sample", backwards)
+    names({"many.test": ["127.0.0.1", "127.0.0.2"]})  # the server is at the first of them
+
+    assert use(f"nats://many.test:{nats_server.port}", lambda nc: nc.flush(), randomize=randomize)[0] > 0.0
+    assert tried == ([["127.0.0.1", "127.0.0.2"]] if randomize else [])
+
+
+def test_the_next_server_can_be_named(use, nats_server, start_server):
+    other = start_server()
+    urls = [nats_server.url, other.url]
+
+    def named(url):
+        return lambda nc: nc.reconnect(url)
+
+    where = [lambda nc: str(nc.server), lambda nc: nc.flush()]
+    first, _, _, _, second, _, _, third, _ = use(
+        urls,
+        *where,
+        lambda _: None,
+        named(other.url),
+        *where,
+        named(nats_server.url),
+        *where,
+        randomize=False,
+    )
+
+    assert [first, second, third] == [nats_server.url, other.url, nats_server.url]

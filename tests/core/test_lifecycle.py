@@ -6,7 +6,7 @@ import pytest
 
 from jsproto.core.auth import Auth
 from jsproto.core.conversation import Call, Conversation, Wish
-from jsproto.core.events import Closed, Disconnected, HangUp, Notice, NoticeKind, Ready
+from jsproto.core.events import Closed, Dial, Disconnected, HangUp, Notice, NoticeKind, Ready
 from jsproto.core.link import OPEN, LinkState
 from jsproto.core.options import Options, Tls
 from jsproto.core.outbound import announced
@@ -450,6 +450,76 @@ def test_nothing_stands_behind_host_and_port(url):
 def test_text_that_connect_cant_carry_is_refused_when_it_is_configured(made):
     with pytest.raises(InvalidConfig, match="UTF-8"):
         made("a\ud800")
+
+
+def test_the_next_server_can_be_named(wire):
+    w = wire("nats://a:1", "nats://b:2", "nats://c:3", reconnect_wait=5.0, reconnect_wait_max=5.0).up()
+    w.told()
+    w.connection.reconnect(w.now, server="nats://c:3")
+
+    assert [event.server.host for event in w.told() if isinstance(event, Dial)] == ["c"]
+
+    w.up().told()
+    w.connection.reconnect(w.now, server=Server(host="a", port=1))  # though it was dialled a moment ago
+
+    assert [event.server.host for event in w.told() if isinstance(event, Dial)] == ["a"]
+
+    w.up().down()
+    w.told()
+    w.connection.reconnect(w.now)  # whoever's turn it is
+
+    assert [event.server.host for event in w.told() if isinstance(event, Dial)] != ["a"]
+
+
+def test_one_that_is_named_while_all_wait_is_dialled_at_once(wire):
+    w = wire("nats://a:1", "nats://b:2", reconnect_wait=5.0, reconnect_wait_max=5.0, connect_sweeps=None)
+    for _ in range(2):
+        w.down()
+    w.told()
+
+    assert w.connection.state is LinkState.WAITING
+
+    w.connection.reconnect(w.now, server="b:2")
+
+    assert [event.server.host for event in w.told() if isinstance(event, Dial)] == ["b"]
+
+
+def test_one_that_was_given_up_can_be_named(wire):
+    w = wire("nats://a:1", "nats://b:2", max_reconnects=1).up().down()
+    w.redial().down().told()
+    w.up()
+    gave_up = "b" if w.connection.server.host == "a" else "a"
+    w.told()
+    w.connection.reconnect(w.now, server=gave_up + (":1" if gave_up == "a" else ":2"))
+
+    assert w.connection.server.host == gave_up
+
+
+@pytest.mark.parametrize("server", ["nats://d:4", Server(host="a", port=2)])
+def test_a_server_that_is_not_known_is_refused_and_nothing_is_done(wire, server):
+    w = wire("nats://a:1").up()
+    w.told()
+    with pytest.raises(InvalidConfig, match="expected one of 1 known servers, got"):
+        w.connection.reconnect(w.now, server=server)
+
+    assert w.connection.connected
+    assert [] == w.told()
+
+
+def test_waits_that_are_said_one_by_one_are_kept_to_exactly(wire):
+    w = wire("nats://a:1", reconnect_waits=[0.5, 2.0], connect_sweeps=None, reconnect_jitter=9.0)
+    dialled = []
+    for _ in range(4):
+        dialled.append(w.now)
+        w.down().redial()
+
+    assert dialled == [0.0, 0.5, 2.5, 4.5]
+
+
+@pytest.mark.parametrize("waits", [[0.0], [1.0, -1.0]])
+def test_waits_that_cannot_be_are_refused(wire, waits):
+    with pytest.raises(InvalidConfig, match="reconnect_waits > 0"):
+        wire(reconnect_waits=waits)
 
 
 def test_nobody_is_hurried_when_nobody_is_left():
