@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.liveness import Alarm, Liveness
+from jsproto.jetstream.liveness import Alarm, Liveness, liveness_of
 
 
 def test_b014_the_alarm_comes_at_two_heartbeats_and_once():
@@ -171,3 +171,33 @@ def test_a_request_beside_others_postpones_nothing():
     watch.asked(1.5)
 
     assert watch.deadline == 3.5
+
+
+def test_where_no_heartbeat_is_asked_for_nothing_changes_and_nothing_is_missed():
+    watch = liveness_of(0.0, 2.0)
+    before = watch.snapshot()
+
+    watch.promised(5.0)
+    watch.watch(1.0)
+
+    assert watch.seen(2.0) is False
+    assert watch.deadline is None
+    assert watch.judge(1_000.0) is None
+    watch.rest()
+    assert watch.snapshot() == before
+    assert liveness_of(0.0, 2.0) is watch
+
+
+def test_whoever_asks_for_heartbeats_has_a_watch_of_their_own():
+    watch = liveness_of(5.0, 3.0)
+    watch.watch(1.0)
+
+    assert watch.deadline == 16.0
+    assert liveness_of(5.0, 3.0) is not watch
+    assert watch.seen(2.0) is False
+
+
+def test_a_factor_is_checked_even_without_heartbeats():
+    with pytest.raises(InvalidConfig, match="factor"):
+        liveness_of(0.0, 0.5)
+    assert liveness_of(0.0, 3.0).deadline is None
