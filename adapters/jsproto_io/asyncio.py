@@ -1,6 +1,6 @@
 """jsproto on asyncio: ``async with connect("nats://127.0.0.1:4222") as nc``.
 
-Theory. There is no task that reads or writes. The transport calls `_Link`, which hands the bytes to the connection and
+Theory. There is no task that reads or writes. The transport calls `Link`, which hands the bytes to the connection and
 pumps; a user's verb hands its wish to the connection and asks for a pump with ``call_soon``, so that all wishes of one
 turn of the loop leave in one write; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
 run of messages costs one wake-up, not one for each message.
@@ -8,8 +8,6 @@ run of messages costs one wake-up, not one for each message.
 Only dialling, and credentials that are awaited, are tasks; both end with the client. Reading never stops while the link
 lives. Closing is bounded by ``close_timeout``, whatever the peer does: what the peer does not take by then is aborted.
 """
-
-# ruff: noqa: SLF001 - client, link and handles are one thing in several classes
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._link import Link
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._network import NETWORK
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
-from jsproto_io._plug import CHUNK
 from jsproto_io._ways import Place, in_turn
 
 T = TypeVar("T")
@@ -80,8 +78,8 @@ class Client(AsyncClient):
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: AsyncCredentials = credentials or nobody
         self._loop: asyncio.AbstractEventLoop
-        self._link: _Link | None = None
-        self._links: set[_Link] = set()
+        self._link: Link | None = None
+        self._links: set[Link] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._armed = 0.0
@@ -155,7 +153,7 @@ class Client(AsyncClient):
         self._kicked = False
         super()._pump()
 
-    def _received(self) -> None:
+    def _received(self) -> None:  # pyright: ignore[reportUnusedFunction] - its link calls it
         """Bytes came: whoever they wake goes first, so that what is to be sent now and what he sends are one write."""
         driver = self._driver
         driver.collect()
@@ -192,10 +190,10 @@ class Client(AsyncClient):
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        self._link = link = _Link(self)
+        self._link = link = Link(self)
         link.dialling = self._spawn(self._dialled(server, link))
 
-    async def _dialled(self, server: Server, link: _Link) -> None:
+    async def _dialled(self, server: Server, link: Link) -> None:
         why: Exception = OSError(f"no address for {server.host}")
         try:
             for host in await self._hosts(server):
@@ -255,76 +253,3 @@ class Client(AsyncClient):
     def _authenticate(self, order: Authenticate) -> None:
         link = self._link
         self._spawn(self._authenticated(order, lambda: link is self._link))
-
-
-@final
-class _Link(asyncio.BufferedProtocol):
-    """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
-
-    __slots__ = ("_bound", "_end", "_keep", "_room", "client", "dialling", "lost", "transport")
-
-    def __init__(self, client: Client) -> None:
-        self.client: Client | None = client
-        self.dialling: asyncio.Task[None] | None = None
-        self.transport: asyncio.Transport | None = None
-        self.lost: asyncio.Future[None] = client._loop.create_future()
-        self._keep = client._links
-        self._bound = client._options.close_timeout
-        self._end: asyncio.TimerHandle | None = None
-        self._room = memoryview(bytearray(CHUNK))
-
-    def hang_up(self) -> None:
-        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
-        self.client = None
-        if self.transport is None:
-            if self.dialling is not None:
-                self.dialling.cancel()
-            return
-        self.transport.close()
-        if self.transport.get_write_buffer_size():
-            self._end = self.lost.get_loop().call_later(self._bound, self.transport.abort)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The stream is open."""
-        self.transport = cast("asyncio.Transport", transport)
-        client = self.client
-        if client is None:
-            self.transport.abort()
-            return
-        self._keep.add(self)
-        self.transport.set_write_buffer_limits(high=client._options.outbound_low)
-        client._opened_stream(client._now())
-        client._pump()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go; a plain protocol would be given new memory of 256 KiB each time."""
-        return self._room
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Bytes came."""
-        self.heard(self._room[:nbytes].tobytes())
-
-    def heard(self, data: bytes) -> None:
-        """These bytes came."""
-        client = self.client
-        if client is not None:
-            client._arrived(data, client._now())
-            client._received()
-
-    def resume_writing(self) -> None:
-        """Enough has left that the core may want to hear of it."""
-        client = self.client
-        if client is not None and self.transport is not None:
-            client._connection.transport_unsent(self.transport.get_write_buffer_size(), client._now())
-            client._pump()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The stream is gone."""
-        self._keep.discard(self)
-        if self._end is not None:
-            self._end.cancel()
-        self.lost.set_result(None)
-        client, self.client = self.client, None
-        if client is not None:
-            client._failed(exc)
-            client._pump()

@@ -32,11 +32,11 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, TypeVarTuple, cast, f
 from jsproto.core.servers import Server
 from jsproto.errors import LocalProtocolError
 from jsproto.testing import Clock, Line, SimServer, Switchboard
+from jsproto_io._link import Link as _Protocol
 from jsproto_io._network import NETWORK, Linked, Network
 from jsproto_io._plug import OPENED, Happened, Lost
 from jsproto_io._stream import Owner
 from jsproto_io._ways import Event, Nursery
-from jsproto_io.asyncio import _Link as _Protocol
 
 __all__ = ["Backend", "MemoryServer"]
 

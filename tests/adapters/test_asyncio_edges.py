@@ -27,7 +27,8 @@ from jsproto.errors import (
     TlsUnavailable,
 )
 from jsproto.jetstream.context import JetStream
-from jsproto_io.asyncio import Client, _Link, connect
+from jsproto_io._link import Link
+from jsproto_io.asyncio import Client, connect
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
 
@@ -172,7 +173,7 @@ def test_a_stream_that_opens_when_nobody_wants_it_any_more_is_aborted():
     async def story():
         client = Client("nats://127.0.0.1:1", None, {})
         client._loop = asyncio.get_running_loop()
-        link = _Link(client)
+        link = Link(client)
         link.hang_up()
         transport = Transport()
         link.connection_made(transport)

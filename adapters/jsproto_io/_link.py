@@ -1,0 +1,110 @@
+"""One byte stream of the client on asyncio, from dialling to its end: a protocol that its transport calls.
+
+Theory. What comes is handed to the connection in the transport's own call, and pumped there; what is written goes to the transport. Once nobody wants
+the stream any more, what was written has ``close_timeout`` to leave.
+"""
+
+# ruff: noqa: SLF001 - client and link are one thing in two classes
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, cast, final
+
+from jsproto.core.connection import Connection
+from jsproto.core.options import Options
+from jsproto_io._plug import CHUNK
+
+
+class Owner(Protocol):
+    """The client, as its link sees it."""
+
+    _connection: Connection
+    _options: Options
+    _loop: asyncio.AbstractEventLoop
+    _links: set[Link]
+    _now: Callable[[], float]
+
+    def _opened_stream(self, now: float) -> None: ...
+
+    def _arrived(self, data: bytes, now: float) -> None: ...
+
+    def _failed(self, error: Exception | None) -> None: ...
+
+    def _received(self) -> None: ...
+
+    def _pump(self) -> None: ...
+
+
+@final
+class Link(asyncio.BufferedProtocol):
+    """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
+
+    __slots__ = ("_bound", "_end", "_keep", "_room", "client", "dialling", "lost", "transport")
+
+    def __init__(self, client: Owner) -> None:
+        self.client: Owner | None = client
+        self.dialling: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        self.lost: asyncio.Future[None] = client._loop.create_future()
+        self._keep = client._links
+        self._bound = client._options.close_timeout
+        self._end: asyncio.TimerHandle | None = None
+        self._room = memoryview(bytearray(CHUNK))
+
+    def hang_up(self) -> None:
+        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
+        self.client = None
+        if self.transport is None:
+            if self.dialling is not None:
+                self.dialling.cancel()
+            return
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._end = self.lost.get_loop().call_later(self._bound, self.transport.abort)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The stream is open."""
+        self.transport = cast("asyncio.Transport", transport)
+        client = self.client
+        if client is None:
+            self.transport.abort()
+            return
+        self._keep.add(self)
+        self.transport.set_write_buffer_limits(high=client._options.outbound_low)
+        client._opened_stream(client._now())
+        client._pump()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go; a plain protocol would be given new memory of 256 KiB each time."""
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes came."""
+        self.heard(self._room[:nbytes].tobytes())
+
+    def heard(self, data: bytes) -> None:
+        """These bytes came."""
+        client = self.client
+        if client is not None:
+            client._arrived(data, client._now())
+            client._received()
+
+    def resume_writing(self) -> None:
+        """Enough has left that the core may want to hear of it."""
+        client = self.client
+        if client is not None and self.transport is not None:
+            client._connection.transport_unsent(self.transport.get_write_buffer_size(), client._now())
+            client._pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The stream is gone."""
+        self._keep.discard(self)
+        if self._end is not None:
+            self._end.cancel()
+        self.lost.set_result(None)
+        client, self.client = self.client, None
+        if client is not None:
+            client._failed(exc)
+            client._pump()
