@@ -1,0 +1,233 @@
+"""What a server does behind an update or a purge, its mistakes included: each of these was found by a random script."""
+
+import pytest
+
+from tests.testing.simserver.test_consumers import acks, info, numbers, take
+
+
+def update(client, **config):
+    about = {"durable_name": "C", "ack_policy": "explicit", **config}
+    return client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": about}, client.now)
+
+
+def publish(client, subject="s.a", payload=b"x"):
+    client.server.publish(subject, payload, client.now)
+
+
+def terminated(client):
+    client.say("SUB $JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.> 7\r\n")
+    return lambda: client.hear().count("Unacknowledged message was deleted")
+
+
+@pytest.mark.parametrize(("version", "pending"), [("2.9.10", 1), ("2.10.26", 0), ("2.15.1", 0)])
+def test_whose_last_filter_is_taken_away_hears_of_nothing_new(make, version, pending):
+    client = make(version=version, consumer={"filter_subject": "s.a"})
+    update(client)
+    publish(client)
+
+    assert info(client)["num_pending"] == pending
+    assert numbers(take(client)) == [(1, 1, 1, 0)]
+    update(client, filter_subject="s.a")
+    publish(client)
+    assert info(client)["num_pending"] == 1
+
+
+def test_the_deaf_do_not_hear_what_leaves(make):
+    client = make(stream={"max_msgs": 1}, consumer={"filter_subject": "s.a"}, publish=1)
+    told = terminated(client)
+    take(client)
+    update(client)
+    publish(client)
+
+    assert told() == 0
+    assert info(client)["num_ack_pending"] == 1
+
+
+def test_an_update_leaves_the_pause_as_it_is(make):
+    client = make(consumer={})
+    client.server.request("CONSUMER.PAUSE.S.C", {"pause_until": "2999-01-01T00:00:00Z"}, 0.0)
+
+    assert update(client, description="d")["config"]["pause_until"] == "2999-01-01T00:00:00Z"
+
+
+def test_who_resumes_wakes_nobody_but_the_next_message_does(make):
+    client = make(consumer={}, publish=1)
+    client.server.request("CONSUMER.PAUSE.S.C", {"pause_until": "2999-01-01T00:00:00Z"}, 0.0)
+    assert take(client, 2) == ""
+    client.server.request("CONSUMER.PAUSE.S.C", {}, 0.0)
+    assert client.wait(0.1).hear() == ""
+    publish(client)
+
+    assert len(acks(client.hear())) == 2
+
+
+def test_only_another_max_ack_pending_makes_an_update_look_for_messages(make):
+    client = make(consumer={"max_ack_pending": 1}, publish=3)
+    assert len(acks(take(client, 3))) == 1
+    update(client, max_ack_pending=1, description="d")
+    assert client.hear() == ""
+    update(client, max_ack_pending=2)
+
+    assert len(acks(client.hear())) == 1
+
+
+def test_another_filter_lets_go_what_nobody_needs_any_more(make):
+    client = make(stream={"retention": "interest"}, consumer={})
+    publish(client, "s.a")
+    publish(client, "s.b")
+    update(client, filter_subject="s.b")
+
+    assert client.server.request("STREAM.INFO.S", None, 0.0)["state"]["messages"] == 1
+
+
+def test_an_update_of_a_work_queues_consumer_must_not_overlap(make):
+    client = make(stream={"retention": "workqueue"}, consumer={"filter_subject": "s.a"})
+    other = {"durable_name": "D", "ack_policy": "explicit", "filter_subject": "s.b"}
+    client.server.request("CONSUMER.CREATE.S.D", {"stream_name": "S", "config": other}, 0.0)
+
+    assert update(client, filter_subject="s.*")["error"]["err_code"] == 10100
+    assert "error" not in update(client, filter_subject="s.c")
+
+
+def test_a_frequency_stays_until_there_is_another(make):
+    client = make(consumer={"sample_freq": "100"}, publish=2)
+    update(client)
+    client.say("SUB $JS.EVENT.METRIC.> 2\r\n")
+    first, second = acks(take(client, 2))
+    client.pub(first, "+ACK")
+    assert '"deliveries":1}' in client.hear()
+    update(client, sample_freq="0")
+    client.pub(second, "+ACK")
+
+    assert client.hear() == ""
+
+
+def test_another_deliver_group_alone_is_not_noticed(make):
+    client = make(consumer={"deliver_subject": "d.c", "deliver_group": "g"})
+    client.say("SUB d.c g 2\r\n")
+    assert update(client, deliver_subject="d.c")["push_bound"] is True
+    client.say("UNSUB 2\r\n")
+
+    assert "push_bound" not in info(client)
+
+
+def test_who_asks_for_more_with_an_ack_comes_before_whoever_waits_for_room(make):
+    client = make(consumer={"max_ack_pending": 1}, publish=2)
+    (ack,) = acks(take(client, 5))
+    client.pub(ack, '+NXT {"batch":1,"no_wait":true}', "in.next")
+    heard = client.hear()
+
+    assert heard.startswith("HMSG in.next")
+    assert "408 Requests Pending" in heard
+    assert numbers(heard) == [(1, 2, 2, 0)]
+
+
+def test_a_newest_message_that_has_left_costs_one_look(make):
+    client = make(stream={"max_msgs_per_subject": 2}, publish=1)
+    publish(client, "s.b")
+    update(client, deliver_policy="last_per_subject", filter_subject="s.>")
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 1}, 0.0)
+    client.pull(batch=1, no_wait=True)
+    assert "404" in client.hear()
+
+    assert numbers(take(client)) == [(1, 2, 1, 0)]
+
+
+def test_the_place_of_one_that_a_limit_takes_away_is_taken_when_the_new_one_counts(make):
+    client = make(stream={"max_msgs": 3}, consumer={"max_ack_pending": 1}, publish=3)
+    assert numbers(take(client, 9)) == [(1, 1, 1, 2)]
+    publish(client)
+
+    assert numbers(client.hear())[-1] == (1, 2, 2, 2)
+
+
+def test_a_store_in_files_misses_0_as_long_as_it_was_never_used(make):
+    asked = {"deleted_details": True}
+    for storage, missing in (("file", [0]), ("memory", None)):
+        client = make(stream={"storage": storage})
+        state = client.server.request("STREAM.INFO.S", asked, 0.0)["state"]
+        assert state.get("deleted") == missing
+
+
+@pytest.mark.parametrize(
+    ("storage", "version", "pattern", "filters", "told"),
+    [
+        ("memory", "2.15.1", "s.a", None, 1),
+        ("memory", "2.12.8", "s.a", None, 1),
+        ("file", "2.15.1", "s.a", None, 1),
+        ("file", "2.15.1", "s.*", "s.a", 0),
+        ("file", "2.15.1", "", None, 0),
+    ],
+)
+def test_a_purge_of_one_message_tells_who_holds_it(make, storage, version, pattern, filters, told):
+    consumer = {"filter_subject": filters} if filters else {}
+    client = make(version=version, stream={"storage": storage}, consumer=consumer, publish=1)
+    heard = terminated(client)
+    take(client)
+    publish(client, "t.none")
+    client.server.request("STREAM.PURGE.S", {"filter": pattern} if pattern else None, 0.0)
+
+    assert heard() == told
+
+
+@pytest.mark.parametrize(("version", "left"), [("2.12.8", 1), ("2.15.1", 2)])
+def test_what_a_purge_keeps_in_memory_was_counted_by_sequence(make, version, left):
+    client = make(version=version, stream={"storage": "memory"}, publish=4)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 3}, 0.0)
+    client.server.request("STREAM.PURGE.S", {"keep": 2}, 0.0)
+
+    assert client.server.request("STREAM.INFO.S", None, 0.0)["state"]["messages"] == left
+
+
+@pytest.mark.parametrize(("version", "acknowledges"), [("2.12.8", False), ("2.15.1", True)])
+def test_a_purge_counts_as_acknowledging_from_2_15_on(make, version, acknowledges):
+    client = make(version=version, consumer={}, publish=3)
+    take(client, 2)
+    client.server.request("STREAM.PURGE.S", None, 0.0)
+
+    assert ("last_active" in info(client)["ack_floor"]) is acknowledges
+
+
+@pytest.mark.parametrize(("version", "floor"), [("2.12.8", 1), ("2.15.1", 0)])
+def test_a_purge_of_one_filter_of_several_moves_no_one_along_from_2_15_on(make, version, floor):
+    client = make(version=version, consumer={"filter_subjects": ["s.a", "s.b"]})
+    publish(client, "s.c")
+    client.server.request("STREAM.PURGE.S", {"filter": "s.a"}, 0.0)
+
+    assert info(client)["ack_floor"]["stream_seq"] == floor
+
+
+def test_how_often_a_message_came_again_is_not_counted_where_it_must_not(make):
+    client = make(consumer={"max_deliver": 1}, publish=1)
+    (ack,) = acks(take(client))
+    client.pub(ack, "-NAK")
+    take(client)
+
+    assert info(client)["num_redelivered"] == 0
+
+
+def test_a_consumer_with_its_start_ahead_keeps_what_comes_before(make):
+    client = make(
+        stream={"retention": "interest"}, consumer={"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
+    )
+    publish(client)
+
+    assert client.server.request("STREAM.INFO.S", None, 0.0)["state"]["messages"] == 1
+
+
+def test_without_interest_a_rollup_still_rolls_up(make):
+    client = make(
+        stream={"retention": "interest", "allow_rollup_hdrs": True}, consumer={"filter_subject": "s.b"}
+    )
+    publish(client, "s.b")
+    publish(client, "s.b")
+    client.pub("s.a", "x", headers="Nats-Rollup: all")
+
+    assert client.server.request("STREAM.INFO.S", None, 0.0)["state"]["messages"] == 1
+
+
+def test_a_delete_request_with_a_body_that_is_no_json_says_something(make):
+    client = make()
+
+    assert client.request("STREAM.DELETE.S", "{")["error"]["err_code"] == 10038
+    assert client.request("STREAM.DELETE.S", "{}")["success"] is True
