@@ -246,14 +246,17 @@ class Consumer(Settling):
         """The stream has a new message; answers whether it is wanted."""
         return self._cursor.stored(message)
 
-    def removed(self, message: Stored, now: int, *, told: bool) -> bool:
-        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?"""
+    def removed(self, message: Stored, now: int, *, told: bool, purged: bool = False) -> bool:
+        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?
+
+        A purge settles by itself what it has taken, before anybody counts that as terminated.
+        """
         self._cursor.removed(message)
         outstanding = self._ledger.outstanding.get(message.seq)
         if told and outstanding is not None and self.filtered(message.subject):
             count = max(1, self._ledger.again.get(message.seq, 0))
             address = AckAddress(self._stream.name, self.name, count, message.seq, outstanding.consumer_seq)
-            _, room = self._done(address, now)
+            room = not purged and self._done(address, now)[1]
             self._advisories.terminated(address, self._profile.deletion_reason, now)
             return room
         if outstanding is None:

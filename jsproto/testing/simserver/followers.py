@@ -17,7 +17,7 @@ class Follower(Protocol):
     def turned(self, now: int) -> None:
         """Something may have changed: deliver what can be delivered."""
 
-    def removed(self, message: Stored, now: int, *, told: bool) -> bool:
+    def removed(self, message: Stored, now: int, *, told: bool, purged: bool = False) -> bool:
         """A message left the stream; ``told``: whoever holds it should know. Answers whether there is room for another."""
         ...
 

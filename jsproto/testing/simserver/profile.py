@@ -109,6 +109,8 @@ class Profile:
     #: A purge of a store in memory tells at once what is gone, it counts as acknowledging, and moves a consumer along only
     #: if it covers all of its filters.
     careful_purge: bool
+    #: With discard new, ``max_bytes`` may be reached exactly.
+    fills_max_bytes: bool
     #: Messages can have a time to live.
     message_ttl: bool
     #: Counters and atomic batches exist.
@@ -192,6 +194,7 @@ _V2_9: Final = Profile(
     fixed_storage=False,
     expiry_first=False,
     careful_purge=False,
+    fills_max_bytes=False,
     message_ttl=False,
     counters=False,
     batch_end=False,
@@ -282,6 +285,7 @@ _V2_14: Final = evolve(
     offset_in_json_errors=True,
     batch_end=True,
     floor_at_start=True,
+    fills_max_bytes=True,
     ack_v2=True,
 )
 

@@ -216,7 +216,7 @@ class Stream(Store):
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages exceeded"))
         limit = integer(self.config, "max_bytes")
         taken = self.stored_size(subject, size, headers=headers)
-        if 0 <= limit < self._bytes + taken:
+        if 0 <= limit < self._bytes + taken + (not self._profile.fills_max_bytes):
             oldest = self._messages[known[0]] if known is not None and replaces else None
             if oldest is None or self.size_of(oldest) < taken:
                 raise RefusedError(refusals.STORE_FAILED.about("maximum bytes exceeded"))
@@ -239,9 +239,6 @@ class Stream(Store):
 
     def _remove(self, message: Stored, now: int, *, told: bool = True) -> None:
         self.take(message)
-        self._removed(message, now, told=told)
-
-    def _removed(self, message: Stored, now: int, *, told: bool) -> None:
         for follower in self.followers.values():
             if follower.removed(message, now, told=told):
                 self._woken[follower] = None
@@ -287,6 +284,8 @@ class Stream(Store):
         if self.retention == "interest":
             for message in [each for each in self.after(self.first) if not self._needed(each)]:
                 self._remove(message, now)
+            if not self.followers:
+                self.compact(self.last + 1)
             self._wake(now)
 
     # ------------------------------------------------------------------------------------------------ taking out
@@ -337,7 +336,8 @@ class Stream(Store):
             if singly:
                 # Stores in files do not know what it was.
                 gone = message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
-                self._removed(gone, now, told=True)
+                for follower in self.followers.values():
+                    follower.removed(gone, now, told=True, purged=True)
         if everything and not keep:
             self.compact(below or self.last + 1)
         begin = self.first
