@@ -16,7 +16,7 @@ from jsproto_spark.corpus.judging import judged
 from jsproto_spark.corpus.live import UNREADABLE, Memory
 from tests.recordings import RECORDINGS, name_of
 
-from .corpora import CORPUS, DEAF, TWICE, session
+from .corpora import CORPUS, DEAF, TWICE, change_one_line, session
 
 SOME = RECORDINGS[::61]
 
@@ -197,13 +197,6 @@ def other_core(tmp_path):
     return tmp_path
 
 
-def change(core, path, old, new):
-    file = core / "jsproto" / path
-    text = file.read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"{path} has changed"
-    file.write_text(text.replace(old, new), encoding="utf-8")
-
-
 def test_the_same_core_in_another_process_decides_the_same(other_core):
     batch = batch_of(dict(list(CORPUS.items())[:5]))
 
@@ -213,12 +206,7 @@ def test_the_same_core_in_another_process_decides_the_same(other_core):
 
 
 def test_one_changed_line_is_seen_in_the_traces_that_it_concerns_only(other_core):
-    change(
-        other_core,
-        "trace/seen/deliveries.py",
-        "            delivery.settled = body\n",
-        "            delivery.settled = None\n",
-    )
+    change_one_line(other_core)
     batch = batch_of(CORPUS)
 
     there = [row for each in elsewhere.judged_batches([batch], str(other_core)) for row in each.to_pylist()]

@@ -57,10 +57,11 @@ def judged_batches(traces: Iterable[pa.RecordBatch], core: str) -> Iterator[pa.R
             with suppress(pa.ArrowInvalid):  # it has gone without a word of Arrow
                 yield from pa.ipc.open_stream(cast("IO[bytes]", other.stdout))
         except GeneratorExit:
-            other.kill()
+            other.kill()  # its pipes end, and so do those who use them
             raise
-        for each in threads:
-            each.join()
+        finally:
+            for each in threads:
+                each.join()
         if other.wait():
             words = said[-1].decode(errors="replace").strip() if said else f"it ended with {other.returncode}"
             raise RuntimeError(f"expected the version in {core} to judge the traces, it did not: {words}")
