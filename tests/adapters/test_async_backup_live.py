@@ -8,7 +8,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jsproto.jetstream.backup import Deed, InvalidBackup
+from jsproto.errors import LinkError
+from jsproto.jetstream.backup import Deed, InvalidBackup, RestoreFailed
 from jsproto_io import blocking
 from jsproto_io._server import NatsServer
 from jsproto_io.async_backup import Phase, back_up, restore
@@ -100,5 +101,48 @@ def test_without_messages_streams_are_made_empty(flavour, two, tmp_path):
 
             assert (done.deed, done.consumers, info.state.messages) == (Deed.CREATE, ("NEW",), 0)
             await target.jetstream().delete_stream("ORDERS")
+
+    flavour.play(story)
+
+
+def test_what_the_server_refuses_is_told_and_what_is_damaged_is_found_before(flavour, two, tmp_path):
+    first, second = two
+    told = []
+
+    async def story():
+        async with flavour.connect(first.url) as source, flavour.connect(second.url) as target:
+            await back_up(source, tmp_path / "b")
+            await target.jetstream().create_stream(name="OTHER", subjects=["orders.1"])
+            with pytest.raises(RestoreFailed, match="1 are not") as caught:
+                await restore(target, tmp_path / "b", data=False, tell=told.append)
+
+            assert list(caught.value.failures) == ["ORDERS"]
+            assert [each.stream for each in told if each.phase is Phase.FAILED] == ["ORDERS"]
+
+            await target.jetstream().delete_stream("OTHER")
+            (archive,) = (tmp_path / "b" / "streams" / "ORDERS").glob("stream.*.s2")
+            archive.write_bytes(archive.read_bytes()[:-1] + b"?")
+            with pytest.raises(InvalidBackup, match="SHA-256"):
+                await restore(target, tmp_path / "b")
+            assert await target.jetstream().stream_names() == ()
+
+    flavour.play(story)
+
+
+def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(flavour, two, tmp_path, start_server):
+    other = start_server()
+
+    def kill(progress):
+        if (progress.deed, progress.phase) == ("restore", Phase.DATA):
+            other.kill()
+
+    async def story():
+        async with flavour.connect(two[0].url) as source:
+            await back_up(source, tmp_path / "b")
+        async with flavour.connect(other.url, max_reconnects=0) as target:
+            with pytest.raises(LinkError) as caught:
+                await restore(target, tmp_path / "b", tell=kill)
+
+            assert any("look whether a part of ORDERS is there" in each for each in caught.value.__notes__)
 
     flavour.play(story)
