@@ -43,7 +43,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Give the command line its subcommand ``simulate``."""
     words = commands.add_parser("simulate", help="live through faults in virtual time", description=__doc__)
     words.add_argument(
-        "--seeds", type=_seeds, default=range(10), metavar="A-B", help="which worlds; one or a range"
+        "--seeds",
+        type=_seeds,
+        default=list(range(10)),
+        metavar="A-B",
+        help="which worlds: ranges and numbers",
     )
     words.add_argument("--hours", type=float, default=1.0, help="virtual hours of each; 1 if left out")
     words.add_argument(
@@ -270,6 +274,9 @@ class _kept:  # noqa: N801 - a context manager that reads like a verb
             self._file.flush()
 
 
-def _seeds(text: str) -> range:
-    first, dash, last = text.partition("-")
-    return range(int(first), int(last if dash else first) + 1)
+def _seeds(text: str) -> list[int]:
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        seeds += range(int(first), int(last if dash else first) + 1)
+    return seeds

@@ -130,3 +130,18 @@ def test_a_difference_is_told_and_the_exit_code_is_1():
 
     assert (code, told[-1]["different"]) == (1, 3)
     assert {"seed", "step", "what", "channel", "model", "real"} <= set(told[0])
+
+
+def test_every_deliberate_fault_can_still_be_made_and_one_is_found():
+    code, (told,) = long_run("mutants.py", "--check")
+    assert (code, told["wrong"]) == (0, [])
+    assert told["faults"] >= 30
+    code, (found, total) = long_run("mutants.py", "--only", "silence is never an alarm", "--minutes", "1")
+
+    assert (code, found["found"], total) == (0, True, {"faults": 1, "found": 1})
+
+
+def test_a_deliberate_fault_that_is_not_found_in_time_is_told():
+    code, (missed, total) = long_run("mutants.py", "--only", "silence is never", "--minutes", "0.005")
+
+    assert (code, missed["found"], total) == (1, False, {"faults": 1, "found": 0})
