@@ -295,7 +295,8 @@ def main(arguments: list[str] | None = None) -> int:
     seeds = iter(range(chosen.seed, chosen.seed + chosen.scripts))
     while found := some(seeds, number, chosen, counts):
         counts["crashes"] += 1
-        print(json.dumps({"seed": found[0], "crash": found[1][-400:]}), flush=True)
+        said = found[1][found[1].find("\npanic: ") + 1 :]
+        print(json.dumps({"seed": found[0], "crash": said[:600]}), flush=True)
     seconds = round(time.monotonic() - begun, 1)
     print(json.dumps({"server": chosen.server, **counts, "seconds": seconds}), flush=True)
     return 1 if counts["different"] else 0
