@@ -9,7 +9,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.errors import JsprotoError, OutboundFull
 from jsproto.jetstream.ack import IN_PROGRESS, NAK, TERM, Nak
-from jsproto.jetstream.consume import Consume, ConsumeOptions, OnDeleted
+from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
 from jsproto.signals import ENDED, NEED_DATA
@@ -142,6 +142,14 @@ class Consumes(Reader):
         #: Seconds that each message takes, outside of a calm.
         self.pause = chance.choice((0.0, 0.0, 0.0, 0.01, 1.0))
         self.fickle = chance.often(0.3)
+
+    def linked(self, now: float) -> None:
+        """Whoever has nothing at hand asks at once on a new link (invariant 28)."""
+        feed = self.feed
+        if feed is None or feed.ended or feed.readable or feed.state is not ConsumeState.PULLING:
+            return
+        if max((each.issued for each in feed.ledger.open.values()), default=-math.inf) < now:
+            raise RuleBroken("progress", f"{self.name} asks for nothing on a new link: {self.shown()}")
 
     def turn(self, now: float) -> None:
         """Take and settle what is there; one by one, if each takes its time."""

@@ -12,7 +12,7 @@ from typing import Protocol, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
-from jsproto.core.events import Event, Ready
+from jsproto.core.events import Connected, Event, Ready
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.documents import Table
 from jsproto.testing.simulation.oracle import Books, Truth
@@ -82,6 +82,9 @@ class Worker:
         """Do what there is to do."""
         raise NotImplementedError
 
+    def linked(self, now: float) -> None:
+        """A link is up."""
+
     def bereft(self) -> None:
         """The stream or the consumer is not what it was: something was deleted, or lost by the disk."""
 
@@ -126,7 +129,10 @@ class Household:
 
     def happened(self, event: Event, now: float) -> None:
         """Wake who waits."""
-        if isinstance(event, Ready):
+        if isinstance(event, Connected):
+            for each in self.workers:
+                each.linked(now)
+        elif isinstance(event, Ready):
             if event.conversation is None:
                 for each in self.workers:
                     each.woken = True
