@@ -97,9 +97,21 @@ class Script(Stateful, Generic[T]):
     Attributes:
         done: the generator has returned or raised.
         error: what it raised.
+        watcher: is told each step that the generator asks for, and ``None`` when it is done; for a recorder.
     """
 
-    __slots__ = ("_history", "_make", "_result", "_step", "_steps", "_token", "done", "error", "timers")
+    __slots__ = (
+        "_history",
+        "_make",
+        "_result",
+        "_step",
+        "_steps",
+        "_token",
+        "done",
+        "error",
+        "timers",
+        "watcher",
+    )
 
     STATE: ClassVar[Codecs] = {"timers": PART}
 
@@ -112,6 +124,7 @@ class Script(Stateful, Generic[T]):
         self._result: T | None = None
         self.done = False
         self.error: JsprotoError | None = None
+        self.watcher: Callable[[Step | None], object] | None = None
         self.timers = Timers(ScriptTimer)
 
     @property
@@ -217,6 +230,8 @@ class Script(Stateful, Generic[T]):
             told = ("now", now) if isinstance(step, Now) else ("name", derived(port.address()))
             self._history.append(told)
             step = self._advance(told)
+        if self.watcher is not None:
+            self.watcher(step)
         return step
 
     def _advance(self, told: tuple[object, ...] | None) -> Step | None:

@@ -21,7 +21,7 @@ from jsproto.testing.simserver.line import (
 )
 from jsproto.trace.client import api_call, pull_of
 from jsproto.trace.framing import client_reader, server_reader
-from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
+from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
@@ -46,6 +46,8 @@ def rungs(records: Iterable[tuple[int, Record]]) -> Iterator[Rung]:
         if isinstance(record, Happened | Wished):
             if record.name == "connected":
                 readers.pop(record.conn, None)
+            if record.name in INNER and isinstance(record, Happened):
+                continue
             way = "=" if isinstance(record, Happened) else "!"
             detail = " ".join(f"{name}={value}" for name, value in record.detail.items())
             yield Rung(line, record.at, record.conn, way, f"{record.name} {detail}".rstrip())

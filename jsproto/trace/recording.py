@@ -82,6 +82,9 @@ class Wished:
 
 Record: TypeAlias = Sent | Received | Waited | Happened | Wished
 
+#: Events that only a rerun needs (`jsproto.trace.rerun`): what a connection began with, drew, was asked for and when it was ticked. Nobody reads them.
+INNER: Final = frozenset({"begin", "entropy", "step", "tick", "read", "refused", "ended"})
+
 
 @final
 @frozen(kw_only=True)

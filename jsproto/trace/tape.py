@@ -95,6 +95,15 @@ class Tape:
         self._room.takes(self._writer.head)  # a file without its head would be no trace
         sink.write(self._writer.head)
 
+    @property
+    def keep(self) -> Keep:
+        """What is kept of that which users wrote."""
+        return self._writer.keep
+
+    def mark_reads(self) -> None:
+        """Say from here on which frames came with one read."""
+        self._writer.reads = True
+
     def record(self, record: Record) -> None:
         """Write a record. Time never runs back."""
         if self.running:

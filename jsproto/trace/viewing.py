@@ -33,7 +33,7 @@ from jsproto.trace.framing import Framer, Piece, server_reader
 from jsproto.trace.ladder import command_words, frame_words
 from jsproto.trace.lint import RULES, Lint
 from jsproto.trace.meaning import Meaning, Value, command_meaning, delivered_as, frame_meaning
-from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
+from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
 from jsproto.trace.redaction import Keep, shown
 from jsproto.trace.standing import Standings
 from jsproto.trace.table import Table
@@ -119,7 +119,7 @@ class Viewing:
         match record:
             case Wished():
                 self._beside("!", "verb", record)
-            case Happened():
+            case Happened() if record.name not in INNER:
                 self._beside("=", "link" if record.name in ENDS else "event", record)
             case _ if found:
                 self._row(record.conn, ".", "time passes", Meaning("time", {}))

@@ -19,6 +19,8 @@ ENDS: Final = frozenset({"connected", "eof", "client_close", "closed", "lost"})
 
 #: The event that stands for a frame of which a link ended in the middle.
 UNFINISHED: Final = "unfinished"
+#: The event before so many frames that came with one read; a frame without it came alone.
+READ: Final = "read"
 
 
 @final
@@ -29,17 +31,22 @@ class TraceWriter:
         keep: what is kept of that which users wrote.
         about: what the first lines say: ``server_version``, ``scenario``, ``client`` ...
 
+    Attributes:
+        head: the first lines of the file.
+        keep: what is kept.
+        reads: whether to say how many frames came with one read, if it was not just one: a rerun needs it. With everything kept each line is a read.
+
     Raises:
         LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than one line.
     """
 
-    __slots__ = ("_at", "_halves", "_keep", "head")
+    __slots__ = ("_at", "_halves", "head", "keep", "reads")
 
     def __init__(self, keep: Keep = Keep.LENGTH, about: Mapping[str, str] | None = None) -> None:
-        self._keep = keep
+        self.keep = keep
+        self.reads = False
         self._at = -1.0
         self._halves: dict[tuple[str, str], Redactor] = {}
-        #: The first lines of the file.
         self.head = own.first_lines({"payload": keep.value.lower(), **(about or {})})
 
     def lines(self, record: Record) -> str:
@@ -50,11 +57,14 @@ class TraceWriter:
         """
         if isinstance(record, Received | Sent):
             kind = "<" if isinstance(record, Received) else ">"
-            if kind == "<" and self._keep is Keep.FULL:
+            if kind == "<" and self.keep is Keep.FULL:
                 return self._clock(record.at) + own.record_line(record)
-            half = self._halves.setdefault((kind, record.conn), Redactor(self._keep))
-            frames = "".join(own.bytes_line(kind, record.conn, text) for text in half.feed(record.data))
-            return self._clock(record.at) + frames if frames else ""
+            half = self._halves.setdefault((kind, record.conn), Redactor(self.keep))
+            lines = [own.bytes_line(kind, record.conn, text) for text in half.feed(record.data)]
+            if self.reads and kind == "<" and len(lines) != 1:
+                read = Happened(at=record.at, name=READ, conn=record.conn, detail={"frames": len(lines)})
+                lines.insert(0, own.record_line(read))
+            return self._clock(record.at) + "".join(lines) if lines else ""
         line = own.record_line(record)
         ended = self._ended(record.conn) if isinstance(record, Happened) and record.name in ENDS else ""
         return self._clock(record.at) + ended + line
