@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from jsproto.trace.ladder import as_text, mermaid, rungs
 from jsproto.trace.lint import RULES, Finding, Lint
 from jsproto.trace.reading import MOST_LINE, Trace, TraceError
-from jsproto.trace.replay import Divergence, Replay
+from jsproto.trace.replay import Cuts, Divergence, Replay
+from jsproto.trace.rerun import Rerun, keep_of
 from jsproto.trace.summary import Summary
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     judge.add_argument("--as-toml", action="store_true", help="print what was found as --expect reads it")
     judge.set_defaults(command=run_lint)
 
-    again = commands.add_parser("replay", help="read traffic again, cut in every way", description=__doc__)
+    again = commands.add_parser(
+        "replay", help="read traffic again, cut in every way, and run it again", description=__doc__
+    )
     again.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
     again.add_argument("--json", action="store_true", help="print one JSON object for each file")
     again.set_defaults(command=run_replay)
@@ -176,18 +179,22 @@ def _rules() -> int:
 
 
 def run_replay(words: argparse.Namespace) -> int:
-    """Read again; 0 if every way of cutting gave the same."""
+    """Read again, and run again what our recorder wrote; 0 if every way of cutting gave the same, and our machines said the same."""
     files = _files(words.paths)
     if not files:
         return _wrong("expected at least one .jsonl or .trace file")
     bad = frames = 0
     for _, path in files:
-        replay, error = Replay(), None
+        replay, reruns, error = Replay(), list[Rerun](), None
         line = 0
         try:
             with path.open("rb") as file:
-                for line, record in Trace(lines_of(file)).records():
+                trace = Trace(lines_of(file))
+                reruns += [Rerun(keep_of(trace.about)), Rerun(keep_of(trace.about), Cuts())]
+                for line, record in trace.records():
                     replay.feed(line, record)
+                    for rerun in reruns:
+                        rerun.feed(line, record)
         except (TraceError, OSError) as fault:
             error = located(path, fault)
         except Divergence as fault:
@@ -195,7 +202,10 @@ def run_replay(words: argparse.Namespace) -> int:
         servers = [each for each in replay.unknown if each[1] == "<"]
         if error is None and servers:
             error = f"{path}, line {servers[0][2]}: {servers[0][3]}"
-        bad += error is not None
+        for rerun in reruns:
+            rerun.end()
+        again = next((each for each in reruns if each.diverged), reruns[0] if reruns else None)
+        bad += error is not None or (again is not None and again.diverged)
         frames += replay.counted.total()
         if words.json:
             print(
@@ -206,15 +216,42 @@ def run_replay(words: argparse.Namespace) -> int:
                         "frames": dict(replay.counted),
                         "commands": replay.commands,
                         "unreadable": [list(each) for each in replay.unknown],
+                        "rerun": None if again is None or not again.began else _rerun_json(again),
                     }
                 )
             )
         else:
             said = ", ".join(f"{count} {name}" for name, count in sorted(replay.counted.items()))
             print(error or f"{path}: {replay.commands} commands, {said or 'no frames'}")
+            if again is not None and again.began:
+                _show_rerun(path, again)
     if not words.json:
         print(f"{len(files)} files, {frames} frames, {bad} files with a fault")
     return int(bad > 0)
+
+
+def _rerun_json(rerun: Rerun) -> dict[str, object]:
+    stop = rerun.stop
+    return {
+        "bytes": rerun.size,
+        "frames": rerun.frames,
+        "given": rerun.given,
+        "diverged": rerun.diverged,
+        "line": None if stop is None else stop.line,
+        "words": None if stop is None else stop.words,
+    }
+
+
+def _show_rerun(path: Path, rerun: Rerun) -> None:
+    said = f"{rerun.size} bytes out in {rerun.frames} frames, all equal"
+    stop = rerun.stop
+    if stop is None:
+        print(f"  run again through our machines: {said}")
+    elif stop.diverged:
+        print(f"{path}, line {stop.line}: run again, {stop.words}")
+        print("\n".join(f"  {each}" for each in stop.context))
+    else:
+        print(f"  run again through our machines up to line {stop.line}: {said}; then {stop.words}")
 
 
 # ------------------------------------------------------------------------------------------------ inspect, ladder, diff

@@ -37,6 +37,24 @@ class Divergence(Exception):  # it is what was found
 
 
 @final
+class Cuts:
+    """Where pieces of random length end, by the size of the whole; the same each time."""
+
+    __slots__ = ("_seed",)
+
+    def __init__(self, seed: int = 5) -> None:
+        self._seed = seed
+
+    def __call__(self, size: int) -> Iterator[int]:
+        """The ends, up to the first that is none any more."""
+        at = 0
+        while at < size:
+            self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
+            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _SHORT else 1 + size // _SHORT)
+            yield at
+
+
+@final
 class Replay:
     """Three readers of one trace, in step.
 
@@ -46,13 +64,13 @@ class Replay:
         unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line, and why.
     """
 
-    __slots__ = ("_facts", "_observers", "_readers", "_seed", "commands", "counted", "unknown")
+    __slots__ = ("_cuts", "_facts", "_observers", "_readers", "commands", "counted", "unknown")
 
     def __init__(self) -> None:
         self._facts: tuple[list[Fact], ...] = ([], [], [])
         self._observers = tuple(Observer(told.append) for told in self._facts)
         self._readers: dict[str, tuple[tuple[Parser, CommandReader], ...]] = {}
-        self._seed = 5
+        self._cuts = Cuts()
         self.counted: Counter[str] = Counter()
         self.commands = 0
         self.unknown: list[tuple[str, str, int, str]] = []
@@ -115,15 +133,8 @@ class Replay:
         return (
             [record],
             _cut(record, _bytewise(len(record.data))),
-            _cut(record, self._random(len(record.data))),
+            _cut(record, self._cuts(len(record.data))),
         )
-
-    def _random(self, size: int) -> Iterator[int]:
-        at = 0
-        while at < size:
-            self._seed = (self._seed * 1_103_515_245 + 12_345) & 0x7FFF_FFFF
-            at += 1 + (self._seed >> 8) % _MOST_RANDOM * (1 if size < _SHORT else 1 + size // _SHORT)
-            yield at
 
 
 def operation(frame: Frame) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import gc
+import inspect
+import json
 import os
 import resource
 import uuid
@@ -111,6 +113,82 @@ def test_the_file_is_what_went_over_the_wire_and_is_replayed_and_judged(
     assert main(["replay", str(path)]) == 0
     assert main(["lint", str(path)]) == 0
     assert "nothing found" in capsys.readouterr().out
+
+
+def busy(name):
+    """Verbs for `use`: a stream is made, filled, read in three ways, and a subscription is drained."""
+
+    def verbs(nc):
+        js = nc.jetstream()
+        stream = yield js.create_stream(name=name, subjects=[f"{name}.>"], storage="memory")
+        for number in range(30):
+            yield js.publish(f"{name}.a", b"payload of a user", msg_id=str(number))
+        consumer = yield stream.create_consumer(durable_name="C")
+        for _ in range(2):
+            message = yield consumer.next(timeout=5)
+            yield message.ack()
+        for message in (yield from read((yield entered(consumer.fetch(5, timeout=5))), 5)):
+            yield message.ack()
+        consume = yield entered(consumer.consume(4))
+        for message in (yield from read(consume, 9)):
+            yield message.ack()
+        yield nc.reconnect()
+        for message in (yield from read(consume, 9)):
+            yield message.nak()
+        yield left(consume)
+        plain = yield entered(nc.subscribe(f"{name}.b", queue="q"))
+        yield nc.publish(f"{name}.b", b"core")
+        yield nc.flush()
+        yield from read(plain, 1)
+        yield left(plain)
+        yield stream.delete()
+
+    def entered(feed):
+        return (getattr(feed, "__aenter__", None) or feed.__enter__)()
+
+    def left(feed):
+        return (getattr(feed, "__aexit__", None) or feed.__exit__)(None, None, None)
+
+    def read(feed, count):
+        found = []
+        for _ in range(count):
+            message = yield feed.next(timeout=5)
+            found.append(message)
+        return found
+
+    def play(nc):
+        async def awaited():
+            steps, given = verbs(nc), None
+            while True:
+                try:
+                    step = steps.send(given)
+                except StopIteration:
+                    return
+                given = await step if inspect.isawaitable(step) else step
+
+        def blocked():
+            steps, given = verbs(nc), None
+            while True:
+                try:
+                    given = steps.send(given)
+                except StopIteration:
+                    return
+
+        return blocked() if type(nc).__module__ == "jsproto_io.blocking" else awaited()
+
+    return play
+
+
+@pytest.mark.parametrize("keep", [Keep.LENGTH, Keep.FULL])
+def test_a_session_with_a_real_server_is_run_again_byte_for_byte(use, nats_server, tmp_path, capsys, keep):
+    path = tmp_path / "session.trace"
+    use(nats_server.url, busy(f"T{uuid.uuid4().hex[:12]}"), record=TraceFile(path, keep))
+    found = main(["replay", "--json", str(path)])
+    again = json.loads(capsys.readouterr().out)["rerun"]
+
+    assert (found, again["words"], again["diverged"]) == (0, None, False)
+    sent = [each for each in records(path) if isinstance(each, Sent)]
+    assert (again["frames"] + again["given"], again["given"]) == (len(sent), 26)
 
 
 def test_a_path_alone_keeps_no_payload_and_the_next_client_gets_a_file_of_its_own(

@@ -2,7 +2,14 @@ import json
 
 import pytest
 
+from jsproto.core.options import Options
+from jsproto.core.subscription import Subscription
+from jsproto.testing import Pair, SimServer
+from jsproto.trace.recorder import Recorder
+from jsproto.trace.redaction import Keep
+from jsproto.trace.tape import Tape
 from jsproto_cli.main import main
+from jsproto_io.recording import NewFile
 
 GOOD = r"""#jsproto-trace/2
 : server_version 2.15.1
@@ -144,7 +151,7 @@ def test_lint_does_not_call_well_what_it_could_not_read(tmp_path, capsys):
 
 
 def test_replay_says_where_readings_part(folder, capsys, monkeypatch):
-    monkeypatch.setattr("jsproto.trace.replay.Replay._random", lambda self, size: iter([1]))
+    monkeypatch.setattr("jsproto.trace.replay.Cuts.__call__", lambda self, size: iter([1]))
 
     assert main(["replay", str(folder / "good.trace")]) == 1
     assert "good.trace, line 4: read cut at random gives" in capsys.readouterr().out
@@ -273,3 +280,49 @@ def test_every_kind_of_step_has_words(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["commands"] == {"SUB": 1, "UNSUB": 2, "PUB": 3, "HPUB": 1, "unreadable": 1}
     assert told["asked"] == {"ack": 1, "INFO": 1, "publish": 2}
+
+
+def rerunnable(path, damage=lambda text: text):
+    """A session of a recorder, perhaps changed."""
+    file = NewFile(path)
+    machine = Recorder(Options(servers="nats://sim"), entropy=bytes, now=0.0, tape=Tape(file, keep=Keep.FULL))
+    pair = Pair(machine, SimServer())
+    pair.step()
+    machine.open(Subscription("a"), pair.now)
+    machine.close(None, pair.now)
+    pair.advance(1.0)
+    path.write_text(damage(path.read_text()))
+
+
+def test_replay_runs_our_own_traces_again(tmp_path, capsys):
+    rerunnable(tmp_path / "own.trace")
+
+    assert main(["replay", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "  run again through our machines: " in out
+    assert " bytes out in 5 frames, all equal\n" in out
+    assert main(["replay", "--json", str(tmp_path)]) == 0
+    again = json.loads(capsys.readouterr().out)["rerun"]
+    assert (again["frames"], again["given"], again["diverged"], again["line"]) == (5, 0, False, None)
+
+
+def test_replay_shows_where_our_machines_go_another_way(tmp_path, capsys):
+    rerunnable(tmp_path / "own.trace", lambda text: text.replace("> a SUB a 2", "> a SUB b 2"))
+    line = (tmp_path / "own.trace").read_text()[: (tmp_path / "own.trace").read_text().index("SUB b")].count(
+        "\n"
+    ) + 1
+
+    assert main(["replay", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert f"own.trace, line {line}: run again, recorded is SUB b 2" in out
+    assert "our machines say SUB a 2" in out
+    assert "! open" in out
+    assert main(["replay", "--json", str(tmp_path)]) == 1
+    assert json.loads(capsys.readouterr().out)["rerun"]["line"] == line
+
+
+def test_replay_says_what_cannot_be_run_again(tmp_path, capsys):
+    rerunnable(tmp_path / "own.trace", lambda text: text.replace(', "args"', ', "arguments"'))
+
+    assert main(["replay", str(tmp_path)]) == 0
+    assert "all equal; then a Subscription is opened, which cannot be made again" in capsys.readouterr().out

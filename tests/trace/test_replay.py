@@ -3,7 +3,7 @@
 import pytest
 
 from jsproto.trace.recording import Happened, Received, Sent, Waited
-from jsproto.trace.replay import Divergence, Replay
+from jsproto.trace.replay import Cuts, Divergence, Replay
 
 
 def test_a_replay_counts_what_it_read_and_what_it_could_not():
@@ -31,7 +31,7 @@ def test_a_replay_counts_what_it_read_and_what_it_could_not():
 
 def test_a_divergence_says_where_the_readings_part(monkeypatch):
     replay = Replay()
-    monkeypatch.setattr(Replay, "_random", lambda self, size: iter([size - 1]))  # one byte is lost
+    monkeypatch.setattr(Cuts, "__call__", lambda self, size: iter([size - 1]))  # one byte is lost
 
     with pytest.raises(Divergence, match="cut at random"):
         replay.feed(2, Received(at=0.0, conn="a", data=b"PING\r\n"))
@@ -40,7 +40,7 @@ def test_a_divergence_says_where_the_readings_part(monkeypatch):
 def test_a_divergence_of_the_observer_alone_is_one_too(monkeypatch):
     replay = Replay()
     monkeypatch.setattr(Replay, "_read", lambda self, record, way, pieces: [])
-    monkeypatch.setattr(Replay, "_random", lambda self, size: iter([size - 1]))
+    monkeypatch.setattr(Cuts, "__call__", lambda self, size: iter([size - 1]))
 
     with pytest.raises(Divergence, match="observed cut at random"):
         replay.feed(2, Sent(at=0.0, conn="a", data=b"PING\r\n"))
