@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -62,7 +63,9 @@ def spark(tmp_path_factory):
     for name, value in {**SETTINGS, **places}.items():
         builder = builder.config(name, value)
     with contextlib.chdir(folder):  # where relative paths of a query lie, and no module of ours
-        session = builder.getOrCreate()
+        handler = signal.getsignal(signal.SIGINT)
+    session = builder.getOrCreate()
+    signal.signal(signal.SIGINT, handler)  # Spark's own raises wherever it is, which others test for
     yield session
     session.stop()
     del os.environ[PASSWORD_VARIABLE]
