@@ -26,12 +26,21 @@ from jsproto.core.request import Flush
 from jsproto.core.request_many import RequestMany
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.errors import LocalProtocolError, shorten
+from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.document import Document
+from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context.consumer import NextMessage
 from jsproto.jetstream.fetch import Fetch, Next
 from jsproto.jetstream.fetch_options import FetchOptions
+from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.ordered_config import OrderedOptions
 from jsproto.jetstream.pulling import PullFeed
+from jsproto.jetstream.push import PushSubscription
+from jsproto.jetstream.push_options import PushOptions
+from jsproto.jetstream.view import Messages
+from jsproto.jetstream.workflow import Subscribe
 from jsproto.trace.recording import MOST_BYTES
 from jsproto.trace.redaction import Keep
 
@@ -80,12 +89,24 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Next": Kind(Next, {"subject": str, "options": FetchOptions}),
     "NextMessage": Kind(NextMessage, {"subject": str, "options": FetchOptions}),
     "Consume": Kind(Consume, {"subject": str, "options": ConsumeOptions}),
+    "PushSubscription": Kind(
+        PushSubscription, {"api": ApiSubjects, "asked": Subscribe, "options": PushOptions, "timeout": float}
+    ),
+    "OrderedConsumer": Kind(
+        OrderedConsumer, {"api": ApiSubjects, "stream": str, "view": Messages, "options": OrderedOptions}
+    ),
 }
 
 #: What is left out of the arguments.
 _DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     name: {each: parameter.default for each, parameter in signature(kind.make).parameters.items()}
     for name, kind in KINDS.items()
+}
+#: Options within options, where the default does not show the class.
+_PARTS: Final[Mapping[str, type[object]]] = {
+    "settings": ConsumerConfig,
+    "config": ConsumerConfig,
+    "pulls": ConsumeOptions,
 }
 #: Options of a connection that a trace has no business with.
 _SECRET: Final = frozenset({"auth", "servers"})
@@ -116,14 +137,17 @@ def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] 
 
 
 def _plain(conversation: Conversation[Any], keep: Keep) -> bool:
-    """Whether all that it does follows from its arguments, its bytes and what is taken of it, and where it pulls may be told."""
-    if isinstance(conversation, PullFeed) and conversation.acking.keeps:
-        return False  # whether a message is in the user's hands is not in the trace
-    return (
-        not isinstance(conversation, PullFeed)
-        or keep is not Keep.NONE
-        or conversation.subject.startswith(_OWN)
-    )
+    """Whether all that it does follows from its arguments, its bytes and what is taken of it, and where it asks may be told."""
+    told = keep is not Keep.NONE
+    match conversation:
+        case PullFeed():  # whether a message is in the user's hands is not in the trace
+            return not conversation.acking.keeps and (told or conversation.subject.startswith(_OWN))
+        case PushSubscription():
+            return not conversation.options.auto_ack and told
+        case OrderedConsumer():
+            return told and type(conversation.view) is Messages
+        case _:
+            return True
 
 
 def _carried(value: object) -> bool:
@@ -237,6 +261,10 @@ def _written(value: object) -> object:
         return len(value)
     if isinstance(value, float) and value == inf:
         return "inf"
+    if isinstance(value, Document):
+        return value.to_wire()
+    if isinstance(value, Messages):
+        return True
     if has(type(value)):
         return _members(value)
     return value
@@ -259,6 +287,10 @@ def _read(way: Way, value: object) -> object:
         return way[cast("str", value)]
     if issubclass(way, bytes):
         return blank(value)
+    if issubclass(way, Document):
+        return way.from_wire(value)
+    if issubclass(way, Messages):
+        return Messages()
     return _made(way, cast("Mapping[str, object]", value)) if has(way) else _number(value, way is str)
 
 
@@ -267,10 +299,9 @@ def _made(kind: type[T], members: Mapping[str, object]) -> T:
     for each in fields(cast("Any", kind)):
         if each.init and each.name in members:
             value, default = members[each.name], cast("object", each.default)
-            nested = isinstance(default, Enum) or has(type(default))
-            given[each.name] = (
-                _read(type(default), value) if nested else _number(value, isinstance(default, str))
-            )
+            part = _PARTS.get(each.name, type(default))
+            nested = isinstance(default, Enum) or has(part)
+            given[each.name] = _read(part, value) if nested else _number(value, isinstance(default, str))
     return kind(**given)
 
 

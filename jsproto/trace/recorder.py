@@ -25,7 +25,7 @@ So that the same can be run again (`jsproto.trace.rerun`), everything that a mac
 | ``= entropy``, ``= step`` | what was drawn, and what a procedure asked for, during the input before it |
 | ``= tick`` | time was told, and something was due |
 | ``= read`` | how many of the next frames came at once |
-| ``= refused``, ``= unauthenticated``, ``= ended`` | no conversation came of an opening, no credentials of asking; somebody heard that a feed has ended |
+| ``= refused``, ``= unauthenticated``, ``= ended`` | no conversation came of an opening, no credentials of asking; somebody heard that there is nothing to take |
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Step
 from jsproto.core.servers import Server
 from jsproto.errors import JsprotoError
+from jsproto.jetstream.pushing import PushFeed
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.trace.kinds import described, options_written, step_written
 from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
@@ -173,22 +174,22 @@ class Recorder(Connection):
     def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
         """The next item."""
         item: T | NeedData | Ended = ENDED
-        draining = self._draining is not None
+        counts = self._counts(conversation)
         try:
             item = super().take(conversation, moment(now))
         finally:
             items = item if item is NEED_DATA or item is ENDED else [item]
-            self._asked_for(conversation, items, now, draining=draining)
+            self._asked_for(conversation, items, now, counts=counts)
         return item
 
     def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
         """All at hand."""
         items: list[T] | NeedData | Ended = ENDED
-        draining = self._draining is not None
+        counts = self._counts(conversation)
         try:
             items = super().take_all(conversation, now)
         finally:
-            self._asked_for(conversation, items, now, draining=draining, all=True)
+            self._asked_for(conversation, items, now, counts=counts, all=True)
         return items
 
     # ------------------------------------------------------------------ outputs
@@ -236,18 +237,22 @@ class Recorder(Connection):
             case _:
                 pass
 
+    def _counts(self, conversation: Conversation[T]) -> bool:
+        """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers when its reader comes back."""
+        return self._draining is not None or (isinstance(conversation, PushFeed) and not conversation.hungry)
+
     def _asked_for(
         self,
         conversation: Conversation[T],
         items: list[T] | NeedData | Ended,
         now: float,
         *,
-        draining: bool,
+        counts: bool,
         **how: object,
     ) -> None:
-        """Somebody has taken items, or heard that there are no more: a drain waits for that."""
+        """Somebody has taken items, or heard that there are none."""
         if not isinstance(items, list):
-            if items is ENDED and draining:
+            if counts:
                 self._happened("ended", {**_numbered(conversation), **how}, now)
             return
         last = items[-1]

@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import uuid
+from datetime import timedelta
 
 import pytest
 
@@ -136,6 +137,13 @@ def busy(name):
         for message in (yield from read(consume, 9)):
             yield message.nak()
         yield left(consume)
+        pushed = yield entered(
+            js.subscribe(f"{name}.a", stream=name, flow_control=True, idle_heartbeat=timedelta(seconds=5))
+        )
+        ordered = yield entered(stream.ordered(idle_heartbeat=1.0))
+        for feed in (pushed, ordered):
+            yield from read(feed, 12)
+            yield left(feed)
         plain = yield entered(nc.subscribe(f"{name}.b", queue="q"))
         yield nc.publish(f"{name}.b", b"core")
         yield nc.flush()
