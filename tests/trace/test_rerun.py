@@ -18,7 +18,7 @@ from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, empty_payload
 from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, SlowConsumer, Subscription
-from jsproto.errors import JsprotoError
+from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.jetstream.ack import ACK, NAK
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -26,6 +26,7 @@ from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.credit import Credit
+from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.fetch import FetchMode
 from jsproto.jetstream.message import Settlement
 from jsproto.jetstream.ordered import OrderedConsumer
@@ -41,6 +42,7 @@ from jsproto.trace.replay import Cuts
 from jsproto.trace.rerun import Rerun, keep_of
 from jsproto.trace.tape import Tape
 from jsproto.wire.commands import Publish
+from tests.long.precision import Machines
 from tests.trace.session import recorded
 
 CONSUMER = {"ack_policy": "explicit", "ack_wait": 30_000_000_000, "durable_name": "C"}
@@ -600,3 +602,19 @@ def test_credentials_tls_and_their_failures_are_told_again_and_are_in_no_trace()
 def test_what_a_trace_kept_is_in_its_first_lines():
     assert [keep_of({"payload": each.value.lower()}) for each in Keep] == list(Keep)
     assert keep_of({}) is keep_of({"payload": "half"}) is Keep.FULL
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sessions_full_of_misfortune_are_said_again(seed, monkeypatch):
+    """Links lost, servers restarted, consumers deleted, answers late; what cannot be made again is not opened."""
+    before = Recorder.open
+
+    def opened(self, conversation, now):
+        if isinstance(conversation, PublishWindow | DirectBatch):
+            raise LocalProtocolError("not in this session")
+        return before(self, conversation, now)
+
+    monkeypatch.setattr(Recorder, "open", opened)
+    text = Machines(seed, [Keep.LENGTH, Keep.HASH, Keep.FULL][seed % 3]).play()
+
+    assert [rerun(text, cut=cut).stop for cut in (None, Cuts(seed))] == [None, None]
