@@ -25,6 +25,8 @@ from jsproto.jetstream.api.forms import UnknownWord
 
 #: A beat looks at a message for the first time when it is one to two beats old: at two thirds of ack_wait at the latest.
 _BEATS: Final = 3
+#: Seconds between two looks, at least.
+_SHORTEST: Final = 0.001
 _STATES: Final = {AckPolicy.NONE: MUTE, AckPolicy.ALL: CUMULATIVE}
 
 
@@ -51,6 +53,12 @@ def _state_of(acking: Acking) -> AckState:
 
 
 def _every_of(acking: Acking) -> float:
+    every = _wished(acking)
+    # A step that is lost in the digits of a clock would never bring the next moment closer.
+    return max(every, _SHORTEST) if every else 0.0
+
+
+def _wished(acking: Acking) -> float:
     if acking.state is MUTE:
         return 0.0
     if not acking.in_progress or acking.in_progress is True:

@@ -110,3 +110,9 @@ def test_in_progress_without_a_time_to_go_by_is_refused_where_it_is_used():
     with pytest.raises(InvalidConfig, match="ack_wait"):
         wish.checked()
     assert wish.within(KNOWN).checked().every == 10.0
+
+
+def test_looks_are_never_so_close_that_a_clock_cannot_tell_them_apart():
+    assert Acking(wait=1e-9).every == 0.001
+    assert Acking(wait=1e-9, in_progress=True).every == 0.001
+    assert Acking(in_progress=1e-12).every == 0.001
