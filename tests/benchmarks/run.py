@@ -19,6 +19,10 @@ used in all its threads (user and system); on a shared machine the CPU is the st
 the server's share. After a run the harness asks the server whether all was stored, or acknowledged, as claimed. A run
 that takes longer than `--limit` seconds is ended and reported as an error.
 
+Where client and server share few cores, whether the scheduler puts both on one core decides more than the client does, run by
+run: what is sent at once and answered one by one is twice as fast on two, what waits for each answer is faster on one. ``--pin`` takes
+that out: the client has the first core for itself and the server the last, for every peer alike.
+
 Only ratios within one run and on one interpreter mean anything, which is why they are a command and a table, and no
 test asserts one.
 
@@ -45,8 +49,10 @@ from pathlib import Path
 from cases import CASES, PEERS, SIZE, WARM, Case
 from plain import Plain
 from report import table
-from server import Server, binary
+from server import Server, binary, pinned
 
+#: The cores of client and server where they are pinned.
+FIRST, LAST = 0, max(0, (os.cpu_count() or 1) - 1)
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
 #: What is measured is the tree that this file stands in, whatever is installed.
@@ -66,12 +72,16 @@ def measure(peer: str, case: str, options: argparse.Namespace) -> dict:
         "items": items,
         "limit": options.limit + 10,
         "profile": options.profile,
+        "core": FIRST if options.pin else None,
     }
     try:
         if not what.needs_server:
             run |= child(spec | {"url": ""}, options.limit, burst=lambda: None)
         else:
-            with Server(options.server_binary) as server, Plain(server.url) as plain:
+            with (
+                Server(options.server_binary, LAST if options.pin else None) as server,
+                Plain(server.url) as plain,
+            ):
                 prepare(plain, what, items)
                 before = server.cpu()
                 burst = partial(plain.burst, "bench.a", items, SIZE)
@@ -123,7 +133,7 @@ def child(spec: dict, limit: float, burst: Callable[[], None]) -> dict:
         # A file, since a pipe that nobody reads would stop a talkative child.
         tempfile.TemporaryFile("w+") as complaint,
         subprocess.Popen(
-            [sys.executable, str(_HERE / "once.py"), json.dumps(spec)],
+            [*pinned(spec["core"]), sys.executable, str(_HERE / "once.py"), json.dumps(spec)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=complaint,
@@ -170,6 +180,7 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scale", type=float, help="items of each run, times this (1)")
     parser.add_argument("--quick", action="store_true", help="--repeat 1 --scale 0.05")
     parser.add_argument("--limit", type=int, default=50, help="seconds for one run (50)")
+    parser.add_argument("--pin", action="store_true", help="client and server on a core each, see below")
     parser.add_argument("--json", type=Path, metavar="FILE", help="append each run to FILE as one JSON line")
     parser.add_argument("--report", type=Path, metavar="FILE", help="measure nothing, read FILE")
     parser.add_argument("--profile", metavar="FILE", help="cProfile of the last run's timed part")

@@ -35,18 +35,29 @@ def binary() -> str:
     return found
 
 
+def pinned(core: int | None) -> list[str]:
+    """What to put before a command so that it and all that it starts stay on one core."""
+    if core is None:
+        return []
+    pin = f"import os, sys; os.sched_setaffinity(0, {{{core}}}); os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", pin]
+
+
 class Server:
     """A context manager; ``url`` is where it listens."""
 
-    def __init__(self, executable: str) -> None:
+    def __init__(self, executable: str, core: int | None = None) -> None:
         self._executable = executable
+        self._core = core
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="jsproto-bench-"))
         config = self._folder / "server.conf"
         config.write_text(_CONFIG.format(folder=self._folder))
         self._process = subprocess.Popen(
-            [self._executable, "-c", str(config)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*pinned(self._core), self._executable, "-c", str(config)],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         try:
             self.url = self._listening(within=10.0)

@@ -148,6 +148,8 @@ class Consumes(Reader):
         feed = self.feed
         if feed is None or feed.ended or feed.readable or feed.state is not ConsumeState.PULLING:
             return
+        if not feed.port.up:  # it is gone again already
+            return
         if max((each.issued for each in feed.ledger.open.values()), default=-math.inf) < now:
             raise RuleBroken("progress", f"{self.name} asks for nothing on a new link: {self.shown()}")
 

@@ -1,4 +1,4 @@
-"""A week in simulated worlds, in short: a day and a half of storms for each way to read."""
+"""A day in simulated worlds, five hours of storms for each way to read; a week of them is `jsproto simulate --seeds 0-335 --hours 0.5`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jsproto.testing.simulation import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "import sys; from jsproto_cli.main import main; sys.exit(main())"
-#: Five of these are a week.
-HOURS = 7 * 24 / 5
+#: Five of these are a day.
+HOURS = 24 / 5
 
 
 def simulated(*words: str) -> tuple[int, dict[str, object]]:
@@ -33,15 +33,15 @@ def simulated(*words: str) -> tuple[int, dict[str, object]]:
 
 def calm_seeds(work: str) -> list[int]:
     """Worlds with little traffic: faults are what this is about, and messages are what takes the time."""
-    return [seed for seed in range(400) if drawn(seed, 0.1, (work,)).rate < 0.05][:16]
+    return [seed for seed in range(400) if drawn(seed, 0.1, (work,)).rate < 0.05][:4]
 
 
 @pytest.mark.parametrize("work", ["consume", "fetch", "next", "push", "ordered"])
-def test_the_rules_hold_for_a_fifth_of_a_week(work, tmp_path):
+def test_the_rules_hold_for_a_fifth_of_a_day(work, tmp_path):
     seeds = ",".join(map(str, calm_seeds(work)))
-    words = ("--works", work, "--seeds", seeds, "--hours", str(HOURS / 16), "--failures", str(tmp_path))
+    words = ("--works", work, "--seeds", seeds, "--hours", str(HOURS / 4), "--failures", str(tmp_path))
     code, total = simulated(*words)
 
     assert (code, total["failures"]) == (0, [])
     assert total["hours"] >= HOURS
-    assert total["faults"] > 2000
+    assert total["faults"] > 200
