@@ -6,7 +6,7 @@ import pytest
 
 from jsproto.jetstream.consume import ConsumeState
 from jsproto.testing.simulation import RuleBroken
-from jsproto.testing.simulation.reading import Steady
+from jsproto.testing.simulation.reading import Consumes
 
 
 def reader(*, up: bool):
@@ -22,9 +22,9 @@ def reader(*, up: bool):
 
 def test_who_has_nothing_at_hand_and_asks_for_nothing_on_a_new_link_breaks_a_rule():
     with pytest.raises(RuleBroken, match="W0 asks for nothing on a new link"):
-        Steady.linked(reader(up=True), 1.0)
+        Consumes.linked(reader(up=True), 1.0)
 
 
 def test_a_link_that_is_gone_again_at_once_asks_nothing_of_anybody():
     """Found by ``jsproto simulate --works consume --seeds 71 --hours 2.1``."""
-    Steady.linked(reader(up=False), 1.0)
+    Consumes.linked(reader(up=False), 1.0)
