@@ -110,8 +110,6 @@ _PARTS: Final[Mapping[str, type[object]]] = {
 }
 #: Options of a connection that a trace has no business with.
 _SECRET: Final = frozenset({"auth", "servers"})
-#: Seconds between two looks at messages at hand: a server counts in nanoseconds, nobody means less than this.
-_LEAST_BEAT: Final = 1e-6
 _OWN: Final = ("$JS.", "$SYS.", "_INBOX.")
 
 
@@ -177,9 +175,9 @@ def made_again(name: str, arguments: object) -> Conversation[Any]:
         raise LocalProtocolError(
             f"expected the arguments of a {name}, seen {shorten(given)}: {error}"
         ) from None
-    if isinstance(made, PullFeed) and (made.acking.keeps or 0 < made.acking.every < _LEAST_BEAT):
+    if isinstance(made, PullFeed) and made.acking.keeps:
         raise LocalProtocolError(
-            f"expected messages of a {name} that are looked at now and then, seen {shorten(given)}"
+            f"expected a {name} that keeps no messages in progress, seen {shorten(given)}"
         )
     return made
 

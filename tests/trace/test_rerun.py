@@ -480,13 +480,15 @@ def test_damaged_traces_are_one_stop_each_and_no_crash(story):
         assert again.stop is None or again.stop.words
 
 
-def test_a_consumer_that_would_be_looked_at_all_the_time_is_not_made():
+def test_a_consumer_that_keeps_messages_in_progress_is_not_made():
     play = Play()
     play.open(Consume("$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=Acking(wait=1.0))))
     text = play.end()
 
     assert rerun(text).stop is None
-    assert "now and then" in rerun(text.replace('"wait": 1.0', '"wait": 1e-300')).stop.words
+    assert text.count('"wait": 1.0') == 1
+    again = rerun(text.replace('"wait": 1.0', '"wait": 1.0, "in_progress": true'))
+    assert "keeps no messages in progress" in again.stop.words
 
 
 def test_conversations_that_are_over_are_forgotten():
