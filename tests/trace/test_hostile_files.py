@@ -98,6 +98,7 @@ def read(data: bytes) -> int | None:
     return None
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # the files are as large as they are
 @given(damaged())
 @settings(max_examples=150, deadline=None)
 def test_a_damaged_file_is_read_or_is_one_error_with_its_line(data):
