@@ -20,16 +20,17 @@ from jsproto_io._relayed import Relayed
 
 JS: Final = JetStream()
 
-#: A link comes back at once, and nobody is waited for long.
+#: What a machine that is busy with other things may add to any bound, in seconds.
+SLACK: Final = 5.0
+#: A link comes back at once, and nobody is waited for longer than a busy machine makes one.
 PROMPT: Final[dict[str, Any]] = {
     "reconnect_wait": 0.01,
     "reconnect_wait_max": 0.05,
     "reconnect_jitter": 0.0,
     "reconnect_jitter_tls": 0.0,
     "close_timeout": 0.2,
+    "connect_timeout": 2.0 + SLACK,
 }
-#: What a machine that is busy with other things may add to any bound, in seconds.
-SLACK: Final = 5.0
 
 
 class Rig(Protocol):

@@ -356,7 +356,7 @@ class Consume(PullFeed[M]):
     @property
     def finished(self) -> bool:
         """Nothing can come any more, and nothing is kept in progress; messages at hand can still be taken."""
-        return self.state is ConsumeState.OVER and not self._held
+        return self.state is ConsumeState.OVER and not (self.acking.keeps and self._held)
 
     def pulls(self, now: float) -> tuple[OpenPull, ...]:
         """The open pulls as they stand, oldest first."""

@@ -216,8 +216,8 @@ class PullFeed(Conversation[M], Generic[M]):
 
     @property
     def _held(self) -> bool:
-        """Whether messages are kept in progress that nobody has settled."""
-        return self.acking.keeps and bool(self.backlog.count or not self.hands.empty)
+        """Whether there are messages that nobody has settled; it matters where they are kept in progress."""
+        return bool(self.backlog.count or not self.hands.empty)
 
     def _let_go(self, error: JsprotoError | None) -> None:
         """The feed is closed: give back what is in hand, if that is wished; after an error nobody can be told."""

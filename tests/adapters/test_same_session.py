@@ -55,7 +55,7 @@ class Session:
         self.trace = []
 
     async def play(self, rig):
-        async with rig.connect(connect_timeout=20.0) as nc:  # what is slow here is the machine
+        async with rig.connect() as nc:
             self.nc, self.rig = nc, rig
             await nc.run(JS.create_stream(name="S", subjects=["s.*"]))
             await nc.run(

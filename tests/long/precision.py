@@ -20,7 +20,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -281,12 +281,20 @@ class Adapters:
     Args:
         break_it: what goes wrong, again and again.
         seconds: how long it lasts.
+        pauses: seconds before it goes wrong, one of these each time.
     """
 
-    def __init__(self, draw: Random, break_it: Callable[[], Awaitable[None]], seconds: float) -> None:
+    def __init__(
+        self,
+        draw: Random,
+        break_it: Callable[[], Awaitable[None]],
+        seconds: float,
+        pauses: Sequence[float] = (0.3, 2.0, 9.0),
+    ) -> None:
         self.draw = draw
         self.break_it = break_it
         self.seconds = seconds
+        self.pauses = pauses
 
     async def play(self, connect: Callable[..., Any], url: str, record: TraceFile) -> None:
         """The session."""
@@ -348,7 +356,7 @@ class Adapters:
     async def unlucky(self) -> None:
         """Things go wrong."""
         while True:
-            await anyio.sleep(self.draw.choice([0.3, 2.0, 9.0]))
+            await anyio.sleep(self.draw.choice(self.pauses))
             with suppress(JsprotoError):
                 await self.break_it()
 
@@ -394,7 +402,7 @@ def live(seed: int, record: TraceFile) -> None:
             await anyio.sleep(0.2)
             await anyio.to_thread.run_sync(server.restart)
 
-        session = Adapters(draw, break_it, seconds=8.0)
+        session = Adapters(draw, break_it, seconds=15.0, pauses=(1.0, 2.0, 5.0))  # so that something surely does
         anyio.run(session.play, connect, server.url, record, backend=backend)
 
 

@@ -112,8 +112,7 @@ def test_the_lint_finds_nothing_in_what_our_own_clients_say():
         0,
         [("machines", 10, {}), ("adapters", 10, {}), ("live", 1, {})],
     )
-    assert all(each["links"] > each["sessions"] and each["frames"] > 1000 for each in told[:2])
-    assert told[2]["frames"] > 500  # how many links a killed server takes is a matter of time
+    assert all(each["links"] > each["sessions"] and each["frames"] > 1000 for each in told)
 
 
 @pytest.mark.parametrize("server", ["2.15.1", "2.12.8"])
