@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jsproto.trace.framing import Framer, Piece
+
 
 class Frame(NamedTuple):
     """One frame: the control line without its CR LF, header block and payload (both empty for control frames)."""
@@ -35,32 +37,23 @@ class Frame(NamedTuple):
 class FrameReader:
     """Turns the bytes of one direction into frames."""
 
-    __slots__ = ("_buffer",)
+    __slots__ = ("_framer",)
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._framer = Framer()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that these bytes complete."""
-        buffer = self._buffer + data
-        frames: list[Frame] = []
-        at = 0
-        while (end := buffer.find(b"\r\n", at)) >= 0:
-            line = buffer[at:end]
-            words = line.split()
-            if words and words[0] in {b"MSG", b"HMSG"}:
-                total = int(words[-1])
-                start = end + 2
-                if len(buffer) < start + total + 2:
-                    break
-                middle = start + (int(words[-2]) if words[0] == b"HMSG" else 0)
-                frames.append(Frame(_text(line), buffer[start:middle], buffer[middle : start + total]))
-                at = start + total + 2
-            else:
-                frames.append(Frame(_text(line), b"", b""))
-                at = end + 2
-        self._buffer = buffer[at:]
-        return frames
+        """The frames that these bytes complete; bytes that make no sense stand as a control line."""
+        return [_frame(each) for each in self._framer.feed(data)]
+
+
+def _frame(piece: Piece) -> Frame:
+    line, body = piece.line.removesuffix(b"\r\n"), piece.body[:-2]
+    if not line:
+        return Frame(_text(piece.body), b"", b"")
+    words = line.split()
+    middle = int(words[-2]) if words[0] == b"HMSG" else 0
+    return Frame(_text(line), body[:middle], body[middle:])
 
 
 def _text(line: bytes) -> str:

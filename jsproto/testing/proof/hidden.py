@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from jsproto.testing.proof.frames import Frame, FrameReader
 from jsproto.testing.simserver.documents import integer, read, table, text
+from jsproto.trace.meaning import delivered_as
 from jsproto.trace.recording import Recording
 
-_ACK: Final = "$JS.ACK."
 _SIZE: Final = re.compile(rb"Nats-Msg-Size: (\d+)\r\n")
 _PIN: Final = re.compile(rb"Nats-Pin-Id: [^\r]*\r\n")
 _DIRECT: Final = re.compile(
@@ -61,10 +61,8 @@ class Hidden:
         return waiting.pop(0) if waiting else None
 
     def _seen(self, frame: Frame) -> None:
-        if frame.reply.startswith(_ACK):
-            tokens = frame.reply.split(".")
-            tokens = tokens[4:] if len(tokens) >= 11 else tokens[2:]
-            self._note(tokens[0], int(tokens[3]), _published(frame))
+        if (delivery := delivered_as(frame.reply)) is not None:
+            self._note(delivery.stream, delivery.stream_sequence, _published(frame))
         elif (direct := _DIRECT.search(frame.block)) is not None:
             stream, subject = direct[1].decode(), direct[2].decode()
             block = frame.block.replace(direct[0], b"")

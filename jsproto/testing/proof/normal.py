@@ -12,6 +12,7 @@ from typing import Final
 
 from jsproto.testing.proof.frames import Frame
 from jsproto.testing.simserver.documents import is_list, is_table, read
+from jsproto.testing.simserver.gotime import ZERO_TIME
 
 #: Members of INFO that belong to one server at one time.
 INFO_VARIES: Final = frozenset(
@@ -40,7 +41,6 @@ NAMES: Final = frozenset({"leader", "server", "pinned_client_id", "pinned_id"})
 #: Objects whose numbers count what a server did for everybody.
 COUNTS: Final = frozenset({"api"})
 
-_ZERO: Final = "0001-01-01T00:00:00Z"
 _ACK: Final = re.compile(r"(\$JS\.ACK\.(?:[^.]+\.){5,7})(\d{19})(\.\d+)")
 _FLOW: Final = re.compile(r"(\$JS\.FC\.[^.\s]+\.[^.\s]+\.)\w+")
 _EPHEMERAL: Final = re.compile("[0-9A-Za-z]{8}")
@@ -89,7 +89,7 @@ def normal_json(value: object, name: str = "") -> object:
         return [normal_json(each, name) for each in value]
     if name in SPANS:
         return "SPAN"
-    if not isinstance(value, str) or value == _ZERO:
+    if not isinstance(value, str) or value == ZERO_TIME:
         return value
     if name in MOMENTS:
         return "T"
