@@ -111,29 +111,28 @@ class DirectGet:
         if asked.get("start_time"):
             seq = stream.seq_at(parse_rfc3339(text(asked, "start_time")) or 0)
         batch = integer(asked, "batch")
-        newest = text(asked, "last_by_subj")
-        if newest:
-            found = [stream.last_of(newest)]
-        elif batch or pattern:
-            found = [each for each in stream.after(seq) if not pattern or matches(pattern, each.subject)]
-        else:
-            found = [stream.message(seq)]
-        messages = [each for each in found if each is not None]
+        matching = (each for each in stream.after(seq) if not pattern or matches(pattern, each.subject))
+        if not batch:
+            newest = text(asked, "last_by_subj")
+            if newest:
+                message = stream.last_of(newest)
+            elif pattern:
+                message = next(matching, None)
+            else:
+                message = stream.message(seq)
+            if message is None:
+                self._status("404 Message Not Found")
+            else:
+                self._tell(message, {})
+            return
+        messages = list(matching)
         if not messages:
             self._status("404 Message Not Found")
             return
-        pending, last = len(messages), 0
-        room = integer(asked, "max_bytes") or _MOST_BYTES
-        for message in messages[: batch or 1]:
-            pending -= 1
-            told = pending + self._profile.direct_counts_itself
-            self._tell(message, {"Nats-Num-Pending": told, "Nats-Last-Sequence": last} if batch else {})
-            last = message.seq
-            room -= _size(message)
-            if room <= 0:
-                break
-        if batch:
-            self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last})
+        pending, last = self._run(
+            messages[:batch], len(messages), counts_itself=self._profile.direct_counts_itself
+        )
+        self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last})
 
     def _many(self) -> None:
         """The last messages of many subjects, in the order of their sequences."""
@@ -149,18 +148,22 @@ class DirectGet:
         if not seqs:
             self._status("404 No Results")
             return
-        pending, last = len(seqs), 0
-        room = integer(asked, "max_bytes") or _MOST_BYTES
-        for message in [stream.message(seq) for seq in seqs[: integer(asked, "batch") or None]]:
-            if message is not None:
-                pending -= 1
-                self._tell(message, {"Nats-Num-Pending": pending, "Nats-Last-Sequence": last})
-                last = message.seq
-                room -= _size(message)
-                if room <= 0:
-                    break
+        found = (stream.message(seq) for seq in seqs[: integer(asked, "batch") or None])
+        pending, last = self._run([each for each in found if each is not None], len(seqs))
         pending = max(0, pending - self._profile.direct_counts_itself)
         self._end({"Nats-Num-Pending": pending, "Nats-Last-Sequence": last, "Nats-UpTo-Sequence": end})
+
+    def _run(self, messages: list[Stored], pending: int, *, counts_itself: bool = False) -> tuple[int, int]:
+        """Messages of a batch, as far as its bytes reach; answers how many are still pending, and the last sequence."""
+        last, room = 0, integer(self._asked, "max_bytes") or _MOST_BYTES
+        for message in messages:
+            pending -= 1
+            self._tell(message, {"Nats-Num-Pending": pending + counts_itself, "Nats-Last-Sequence": last})
+            last = message.seq
+            room -= _size(message)
+            if room <= 0:
+                break
+        return pending, last
 
     def _tell(self, message: Stored, numbers: Mapping[str, object]) -> None:
         if self._asked.get("no_hdr") is True:
