@@ -300,9 +300,7 @@ class Network:
             out = machine.data_to_send()
             cable = host.cable
             if out and cable is not None:
-                host.written += len(out)
-                self._tell(Sent, host, out)
-                cable.up.push(out, self.now)
+                self._write(host, cable, out)
                 machine.transport_unsent(cable.unsent, local)
             elif not out:
                 return
@@ -335,11 +333,15 @@ class Network:
         host.dialled = None
         if cable is not None:
             if out:
-                host.written += len(out)
-                self._tell(Sent, host, out)
-                cable.up.push(out, self.now)
+                self._write(host, cable, out)
             self._happened("client_closed", host)
             self._left(cable)
+
+    def _write(self, host: Host, cable: Cable, data: bytes) -> None:
+        """Bytes of a client go on their way."""
+        host.written += len(data)
+        self._tell(Sent, host, data)
+        cable.up.push(data, self.now)
 
     def _lost(self, host: Host, cable: Cable, error: Exception | None, local: float) -> None:
         """The client sees the end of its link."""
@@ -448,12 +450,15 @@ class Network:
 
     def _cut_slow(self, cable: Cable) -> None:
         # Seen on all versions: no -ERR, the stream ends inside a frame (trace core_slow_consumer).
-        self._forgotten(cable)
-        cable.down.cut(self._chance.below(cable.down.size + 1), None, self.now)
+        self._cut_off(cable, None)
 
     def _all_cut(self) -> None:
         for cable, _ in list(self._cables.values()):
             if cable.heard:
-                self._forgotten(cable)
-                error = ConnectionResetError("connection reset by peer") if self._chance.often(0.5) else None
-                cable.down.cut(self._chance.below(cable.down.size + 1), error, self.now)
+                reset = self._chance.often(0.5)
+                self._cut_off(cable, ConnectionResetError("connection reset by peer") if reset else None)
+
+    def _cut_off(self, cable: Cable, error: Exception | None) -> None:
+        """The server's end closes, at any byte of what is in flight."""
+        self._forgotten(cable)
+        cable.down.cut(self._chance.below(cable.down.size + 1), error, self.now)
