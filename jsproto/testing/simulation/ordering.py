@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final, cast
+from typing import cast
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
@@ -18,8 +18,6 @@ from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
-
-_MOST_STATE: Final = 60_000
 
 
 class Orders(Worker):
@@ -105,12 +103,7 @@ class Orders(Worker):
         for each in self.left():
             if self.connection.connected and not each.readable and each.deadline is None:
                 raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
-            if len(repr(each.snapshot())) > _MOST_STATE:
-                raise RuleBroken("memory", f"{self.name} holds a large state in a calm")
-
-    def shown(self) -> str:
-        """It, for whoever has to find out."""
-        return "; ".join(f"{type(each).__name__} {each.snapshot()}"[:1500] for each in self.left())
+            self.weigh(each)
 
     def left(self) -> tuple[Conversation[object], ...]:
         """The feed."""

@@ -92,7 +92,6 @@ class Simulation:
         trouble: does the faults.
         truth: what the model knows.
         consumers: the configurations that the stream's consumers shall have.
-        handed: messages handed out so far.
     """
 
     def __init__(

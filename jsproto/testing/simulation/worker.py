@@ -8,14 +8,17 @@ is that of its client.
 from __future__ import annotations
 
 import math
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Connected, Event, Ready
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.documents import Table
-from jsproto.testing.simulation.oracle import Books, Truth
+from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
+
+#: Most that the state of a conversation takes in a calm, in characters.
+_MOST_STATE: Final = 60_000
 
 
 class World(Protocol):
@@ -99,6 +102,20 @@ class Worker:
     def left(self) -> tuple[Conversation[object], ...]:
         """The conversations that are still open."""
         raise NotImplementedError
+
+    def shown(self) -> str:
+        """Its conversations, for whoever has to find out."""
+        return "; ".join(f"{type(each).__name__} {each.snapshot()}"[:1500] for each in self.left())
+
+    def weigh(self, conversation: Conversation[object]) -> None:
+        """In a calm a conversation holds little.
+
+        Raises:
+            RuleBroken: its state is large.
+        """
+        size = len(repr(conversation.snapshot()))
+        if size > _MOST_STATE:
+            raise RuleBroken("memory", f"{self.name} holds a state of {size} characters in a calm")
 
     def open(self, conversation: Conversation[object], now: float) -> None:
         """Open a conversation whose wake-ups are for this worker."""
