@@ -259,8 +259,7 @@ class JetStream:
         if reply and not self.level_suffices(block):
             self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
             return True
-        if isinstance(consumer, PullConsumer | PushConsumer):
-            consumer.pulled(payload, reply, now)
+        consumer.pulled(payload, reply, now)
         self.refresh(self.streams[names[0]])
         return True
 

@@ -95,9 +95,6 @@ class PullConsumer(Consumer):
         self.waiting.add(pull, now)
         self.turned(now)
 
-    def _next_asked(self, body: bytes, reply: str, now: int) -> None:
-        self.pulled(body, reply, now)
-
     def _beyond_limits(self, pull: Pull, now: int) -> str:
         batch, expires, size = (
             integer(self.config, name) for name in ("max_batch", "max_expires", "max_bytes")
@@ -112,7 +109,7 @@ class PullConsumer(Consumer):
 
     def _worth_waiting(self, pull: Pull, now: int) -> bool:
         """What becomes of a no_wait pull: answered here and now, or worth a place in the queue."""
-        pending = self._cursor.pending + len(self._ledger.due)
+        pending = self.ahead
         if pending == 0 and not pull.expires_at:
             self.waiting.last = now
             self._status(pull.reply, "404 No Messages")
@@ -245,8 +242,7 @@ class PullConsumer(Consumer):
             return False
         if not self._profile.waits_for_acks:
             return True
-        ledger, backoff = self._ledger, self._backoff
-        for seq, outstanding in ledger.outstanding.items():
-            wait = backoff[min(ledger.again.get(seq, 0), len(backoff) - 1)] if backoff else self._ack_wait
-            self._idle_at = max(self._idle_at, outstanding.time + wait + self._threshold)
+        for seq, outstanding in self._ledger.outstanding.items():
+            due = outstanding.time + self._patience(seq)
+            self._idle_at = max(self._idle_at, due + self._threshold)
         return self._idle_at <= now

@@ -170,9 +170,6 @@ class PushConsumer(Consumer):
         self._beat_at = now + self._heartbeat
         self.turned(now)
 
-    def _next_asked(self, body: bytes, reply: str, now: int) -> None:
-        self.pulled(body, reply, now)
-
     def pulled(self, body: bytes, reply: str, now: int) -> None:
         """Somebody takes it for a pull consumer."""
         del body, now

@@ -88,8 +88,8 @@ class Settling:
         """Something may have changed: deliver what can be delivered."""
 
     @abstractmethod
-    def _next_asked(self, body: bytes, reply: str, now: int) -> None:
-        """An acknowledgement asks for more (``+NXT``)."""
+    def pulled(self, body: bytes, reply: str, now: int) -> None:
+        """Somebody asks for messages: by a request, or with an acknowledgement (``+NXT``)."""
 
     # ------------------------------------------------------------------------------------------------ delivered
 
@@ -111,11 +111,14 @@ class Settling:
             return
         ledger.sent(seq, consumer_seq, now)
         if self._ack_wait and (self._check_at is None or self._backoff):
-            wait = self._ack_wait
-            if self._backoff:
-                wait = self._backoff[min(ledger.again.get(seq, 0), len(self._backoff) - 1)]
-            due = now + wait + GRACE
+            due = now + self._patience(seq) + GRACE
             self._check_at = due if self._check_at is None else min(self._check_at, due)
+
+    def _patience(self, seq: int) -> int:
+        """How long the present delivery of a message may go without an acknowledgement."""
+        if not self._backoff:
+            return self._ack_wait
+        return self._backoff[min(self._ledger.again.get(seq, 0), len(self._backoff) - 1)]
 
     # ------------------------------------------------------------------------------------------------ acknowledged
 
@@ -147,7 +150,7 @@ class Settling:
             self._outlet.say(reply, None)
         if word is AckWord.NEXT:
             # The one who asks for more comes before whoever waits for room.
-            self._next_asked(payload[len(b"+NXT") :], reply, now)
+            self.pulled(payload[len(b"+NXT") :], reply, now)
         if signal:
             self.turned(now)
 
