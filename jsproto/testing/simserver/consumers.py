@@ -92,7 +92,7 @@ class Consumer(Settling):
         self._take_over(config)
         if self._cursor.choose(config):
             self._cursor.deaf &= self._profile.multiple_filters
-            self._stream.unfollowed(now)
+            self.stream.unfollowed(now)
             self._cursor.count()
         return turns
 
@@ -100,7 +100,7 @@ class Consumer(Settling):
         self._settle_by(config)
         self._headers_only = bool(config.get("headers_only"))
         self._paused_until = parse_rfc3339(text(config, "pause_until")) or 0
-        self._pace.configure(config, self._stream.config)
+        self._pace.configure(config, self.stream.config)
 
     @property
     def ahead(self) -> int:
@@ -128,7 +128,7 @@ class Consumer(Settling):
         if self._ack_time:
             floor["last_active"] = rfc3339(self._ack_time)
         info: Table = {
-            "stream_name": self._stream.name,
+            "stream_name": self.stream.name,
             "name": self.name,
             "created": rfc3339(self.created),
             "config": self.config,
@@ -184,7 +184,7 @@ class Consumer(Settling):
             cursor.handed()
         v2, domain = self._address
         numbers = (count, message.seq, self._consumer_seq, message.time, cursor.pending)
-        reply = ack_subject(self._stream.name, self.name, numbers, v2=v2, domain=domain)
+        reply = ack_subject(self.stream.name, self.name, numbers, v2=v2, domain=domain)
         block, payload = message.block, message.payload
         if self._headers_only:
             block, payload = _headers_only(block, len(payload)), b""
@@ -221,7 +221,7 @@ class Consumer(Settling):
             seq = next(iter(ledger.due))
             del ledger.due[seq]
             again = ledger.again.get(seq, 0) + 1
-            message = self._stream.message(seq)
+            message = self.stream.message(seq)
             if 0 < self._max_deliver < again + 1:
                 self._exceeded(seq, again, now)
             elif message is not None:
@@ -255,7 +255,7 @@ class Consumer(Settling):
         outstanding = self._ledger.outstanding.get(message.seq)
         if told and outstanding is not None and self.filtered(message.subject):
             count = max(1, self._ledger.again.get(message.seq, 0))
-            address = AckAddress(self._stream.name, self.name, count, message.seq, outstanding.consumer_seq)
+            address = AckAddress(self.stream.name, self.name, count, message.seq, outstanding.consumer_seq)
             room = not purged and self._done(address, now)[1]
             self._advisories.terminated(address, self._profile.deletion_reason, now)
             return room
@@ -269,7 +269,7 @@ class Consumer(Settling):
 
     def purged(self, pattern: str, begin: int, now: int) -> None:
         """What is left under ``pattern`` begins at this sequence; 0 if nothing is (nats-server ``purge``)."""
-        cursor, ledger, stream = self._cursor, self._ledger, self._stream
+        cursor, ledger, stream = self._cursor, self._ledger, self.stream
         careful = self._profile.careful_purge
         covered = [covers(pattern, each) for each in cursor.filters]
         narrow = not pattern or (all(covered) and covered != [] if careful else any(covered))
@@ -354,7 +354,7 @@ class Consumer(Settling):
         self.forsaken()
         self._held = None
         self._ledger.due.clear()
-        for seq in [each for each in self._ledger.outstanding if self._stream.message(each) is None]:
+        for seq in [each for each in self._ledger.outstanding if self.stream.message(each) is None]:
             self._ledger.forget(seq)
         self._cursor.count()
         self._check_at = now + GRACE if self._ledger.outstanding else None

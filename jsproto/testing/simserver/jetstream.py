@@ -325,12 +325,9 @@ class JetStream:
                 owner.ticked(now)
                 self._settled(owner, now)
                 continue
-            stream = next(
-                each for each in self.streams.values() if self.consumers[each.name].get(owner.name) is owner
-            )
             if owner.ticked(now):
-                self.remove_consumer(stream, owner, now)
-            self.refresh(stream)
+                self.remove_consumer(owner.stream, owner, now)
+            self.refresh(owner.stream)
 
     def _plan(self, owner: Stream | Consumer) -> None:
         key = self._keys.get(owner)

@@ -138,7 +138,7 @@ class PushConsumer(Consumer):
     def _ask(self) -> None:
         v2, domain = self._address
         front = f"{FLOW_PREFIX}{domain or '_'}.{ACCOUNT_HASH}." if v2 else FLOW_PREFIX
-        self._flow_subject = f"{front}{self._stream.name}.{self.name}.{self._outlet.name(4)}"
+        self._flow_subject = f"{front}{self.stream.name}.{self.name}.{self._outlet.name(4)}"
         self._flow_pending = self._pending_bytes
         self._outlet.ask(self._inbox, b"NATS/1.0 100 FlowControl Request\r\n\r\n", self._flow_subject)
 
@@ -153,7 +153,7 @@ class PushConsumer(Consumer):
             seq = _number(header(block, b"Nats-Last-Stream"))
             if seq > 0:
                 consumer_seq = _number(header(block, b"Nats-Last-Consumer"))
-                self._done(AckAddress(self._stream.name, self.name, 1, seq, consumer_seq), now)
+                self._done(AckAddress(self.stream.name, self.name, 1, seq, consumer_seq), now)
         self.turned(now)
 
     def _beat(self, now: int) -> None:

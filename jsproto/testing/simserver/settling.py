@@ -47,15 +47,15 @@ class Settling:
         "_outlet",
         "_profile",
         "_sampled",
-        "_stream",
         "config",
         "name",
+        "stream",
     )
 
     def __init__(self, name: str, config: Table, stream: Stream, outlet: Outlet, profile: Profile) -> None:
         self.name = name
         self.config = config
-        self._stream = stream
+        self.stream = stream
         self._outlet = outlet
         self._profile = profile
         self._cursor = Cursor(stream, config)
@@ -107,7 +107,7 @@ class Settling:
         ledger = self._ledger
         if self._ack_policy == "none":
             ledger.consumer_floor, ledger.stream_floor = consumer_seq, seq
-            self._stream.acknowledged(seq, now)
+            self.stream.acknowledged(seq, now)
             return
         ledger.sent(seq, consumer_seq, now)
         if self._ack_wait and (self._check_at is None or self._backoff):
@@ -165,14 +165,14 @@ class Settling:
         if self._ack_policy == "explicit":
             ledger.done(seq, self._consumer_seq, self._cursor.next_seq)
             self._ack_time = now
-            self._stream.acknowledged(seq, now)
+            self.stream.acknowledged(seq, now)
             return True, stalled
         closed = ledger.done_to(seq, address.consumer_seq)
         if not closed:
             return True, False
         self._ack_time = now
         for each in closed:
-            self._stream.acknowledged(each, now)
+            self.stream.acknowledged(each, now)
         return True, stalled
 
     def _nak(self, address: AckAddress, payload: bytes, now: int) -> bool:
@@ -194,7 +194,7 @@ class Settling:
     def _sample(self, address: AckAddress, now: int) -> None:
         pending = self._ack_policy == "explicit" and address.stream_seq in self._ledger.outstanding
         if pending and self._sampled:
-            message = self._stream.message(address.stream_seq)
+            message = self.stream.message(address.stream_seq)
             since = message.time if message is not None else self._delivered_time
             self._advisories.sampled(address, now - since, now)
 
@@ -204,7 +204,7 @@ class Settling:
         """Which acknowledgements are overdue; those are delivered again, or given up at max_deliver."""
         ledger = self._ledger
         # What has left the stream since, by its age or by a limit, is owed no more (nats-server ``checkPending``).
-        gone = [seq for seq in ledger.outstanding if seq < self._stream.first]
+        gone = [seq for seq in ledger.outstanding if seq < self.stream.first]
         if gone:
             ledger.purged(gone, max(gone) + 1)
         late, following = ledger.overdue(now, self._ack_wait, self._backoff)
