@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from jsproto.testing.simserver.gotime import SECOND
-from jsproto.testing.simserver.headers import header
+from jsproto.testing.simserver.headers import header, number
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.refusals import RefusedError, numbered
 
@@ -63,7 +63,7 @@ class Batches:
         block = member.block
         if len(ident) > _MOST_ID:
             raise RefusedError(numbered(10179))
-        seq = _number(header(block, b"Nats-Batch-Sequence"))
+        seq = number(block, b"Nats-Batch-Sequence")
         if seq is None:
             raise RefusedError(numbered(10175))
         commit = header(block, b"Nats-Batch-Commit")
@@ -106,7 +106,3 @@ class Batches:
         """Abandon what has been silent for too long."""
         for ident in [ident for ident, batch in self._open.items() if batch.heard_at + _SILENCE <= now]:
             self._abandon(ident, "timeout")
-
-
-def _number(value: bytes | None) -> int | None:
-    return int(value) if value is not None and value.isdigit() and len(value) < 20 else None

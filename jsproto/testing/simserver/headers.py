@@ -19,6 +19,12 @@ def header(block: bytes, name: bytes) -> bytes | None:
     return value or None
 
 
+def number(block: bytes, name: bytes) -> int | None:
+    """A header that is a number, ``None`` if it is none."""
+    value = header(block, name)
+    return int(value) if value is not None and value.isdigit() and len(value) < 20 else None
+
+
 def with_headers(block: bytes | None, members: Mapping[str, object]) -> bytes:
     """A block with more headers at its end; ``None`` is no block yet (nats-server ``genHeader``)."""
     lines = "".join(f"{name}: {value}\r\n" for name, value in members.items())

@@ -14,7 +14,7 @@ from typing import Final
 from jsproto.testing.simserver.acks import ACCOUNT_HASH, AckAddress
 from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer, text
-from jsproto.testing.simserver.headers import header
+from jsproto.testing.simserver.headers import number
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.streams import Stream
@@ -150,9 +150,9 @@ class PushConsumer(Consumer):
         self._pending_bytes = max(0, self._pending_bytes - self._flow_pending)
         self._flow_subject, self._flow_pending = "", 0
         if self._ack_policy == "flow_control" and block:
-            seq = _number(header(block, b"Nats-Last-Stream"))
-            if seq > 0:
-                consumer_seq = _number(header(block, b"Nats-Last-Consumer"))
+            seq = number(block, b"Nats-Last-Stream")
+            if seq:
+                consumer_seq = number(block, b"Nats-Last-Consumer") or 0
                 self._done(AckAddress(self.stream.name, self.name, 1, seq, consumer_seq), now)
         self.turned(now)
 
@@ -212,7 +212,3 @@ class PushConsumer(Consumer):
         if self._heartbeat and self._beat_at <= now:
             self._beat(now)
         return bool(self._threshold) and not self.active and self._idle_since + self._threshold <= now
-
-
-def _number(value: bytes | None) -> int:
-    return int(value) if value is not None and value.isdigit() and len(value) < 20 else 0

@@ -1,6 +1,6 @@
 import pytest
 
-from jsproto.testing.simserver.headers import header, with_headers
+from jsproto.testing.simserver.headers import header, number, with_headers
 
 BLOCK = b"NATS/1.0\r\nName:  value \r\nEmpty: \r\nname: other\r\n\r\n"
 
@@ -10,6 +10,15 @@ BLOCK = b"NATS/1.0\r\nName:  value \r\nEmpty: \r\nname: other\r\n\r\n"
 )
 def test_a_header_is_looked_up_byte_for_byte(name, value):
     assert header(BLOCK, name) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [("7", 7), ("0", 0), ("", None), ("-1", None), ("7 ", None), ("9" * 19, int("9" * 19)), ("9" * 20, None)],
+)
+def test_a_header_is_a_number_or_none(value, seen):
+    assert number(f"NATS/1.0\r\nSeq: {value}\r\n\r\n".encode(), b"Seq") == seen
+    assert number(BLOCK, b"Seq") is None
 
 
 def test_headers_are_added_at_the_end():
