@@ -61,14 +61,8 @@ class ConsumerApi:
             "CONSUMER.RESET": self._consumer_reset,
         }
 
-    def _stream(self, name: str) -> Stream:
-        stream = self._jetstream.streams.get(name)
-        if stream is None:
-            raise RefusedError(refusals.STREAM_NOT_FOUND)
-        return stream
-
     def _consumer(self, names: list[str]) -> tuple[Stream, Consumer]:
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         consumer = self._jetstream.consumers[stream.name].get(names[1])
         if consumer is None:
             raise RefusedError(refusals.CONSUMER_NOT_FOUND)
@@ -90,7 +84,7 @@ class ConsumerApi:
                 raise RefusedError(refusals.FILTERS_IN_SUBJECT)
             if text(config, "filter_subject") != ".".join(names[2:]):
                 raise RefusedError(refusals.FILTER_MISMATCH)
-        return self._create(self._stream(names[0]), name, asked, config, now)
+        return self._create(self._jetstream.stream(names[0]), name, asked, config, now)
 
     def _consumer_durable(self, names: list[str], body: bytes, now: int) -> Table:
         asked, config = self._asked_consumer(names[0], body)
@@ -101,7 +95,7 @@ class ConsumerApi:
             raise RefusedError(refusals.DURABLE_NAME_MISMATCH)
         if self._jetstream.profile.names_consumers:
             config["name"] = durable
-        return self._create(self._stream(names[0]), durable, asked, config, now)
+        return self._create(self._jetstream.stream(names[0]), durable, asked, config, now)
 
     def _asked_consumer(self, stream: str, body: bytes) -> tuple[Table, Table]:
         profile = self._jetstream.profile
@@ -221,11 +215,11 @@ class ConsumerApi:
         return {"success": True}
 
     def _consumer_names(self, names: list[str], body: bytes, _now: int) -> Table:
-        consumers = sorted(self._jetstream.consumers[self._stream(names[0]).name])
+        consumers = sorted(self._jetstream.consumers[self._jetstream.stream(names[0]).name])
         return page_of(consumers, offset_of(body, self._jetstream.profile), NAMES_LIMIT, "consumers")
 
     def _consumer_list(self, names: list[str], body: bytes, now: int) -> Table:
-        consumers = self._jetstream.consumers[self._stream(names[0]).name]
+        consumers = self._jetstream.consumers[self._jetstream.stream(names[0]).name]
         infos = [self._consumer_about(consumers[name], now, listed=True) for name in sorted(consumers)]
         return page_of(infos, offset_of(body, self._jetstream.profile), LIST_LIMIT, "consumers")
 

@@ -20,6 +20,7 @@ from jsproto.testing.simserver.documents import Table, text
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simserver.push_consumers import FLOW_PREFIX, PushConsumer
+from jsproto.testing.simserver.refusals import RefusedError
 from jsproto.testing.simserver.routing import Lottery, Router
 from jsproto.testing.simserver.streams import Stream
 
@@ -107,6 +108,17 @@ class JetStream:
         del self.streams[stream.name], self.consumers[stream.name]
         self._unplan(stream)
         self._reach.clear()
+
+    def stream(self, name: str) -> Stream:
+        """The stream of this name.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        stream = self.streams.get(name)
+        if stream is None:
+            raise RefusedError(refusals.STREAM_NOT_FOUND)
+        return stream
 
     def reaches(self, subject: str) -> Stream | None:
         """The stream that listens on ``subject``."""

@@ -47,12 +47,6 @@ class StreamApi:
             "STREAM.MSG.DELETE": self._message_delete,
         }
 
-    def _stream(self, name: str) -> Stream:
-        stream = self._jetstream.streams.get(name)
-        if stream is None:
-            raise RefusedError(refusals.STREAM_NOT_FOUND)
-        return stream
-
     def _asked_stream(self, name: str, body: bytes) -> Table:
         asked = members_of(body, self._jetstream.profile)
         pedantic = asked.pop("pedantic", False) is True
@@ -79,7 +73,7 @@ class StreamApi:
 
     def _stream_update(self, names: list[str], body: bytes, now: int) -> Table:
         config = self._asked_stream(names[0], body)
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         if stream.sealed and not config["sealed"]:
             raise RefusedError(
                 refusals.INVALID_CONFIG.about("stream configuration update can not unseal a sealed stream")
@@ -99,7 +93,7 @@ class StreamApi:
         return self._about(stream, now)
 
     def _stream_info(self, names: list[str], body: bytes, now: int) -> Table:
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         asked = members_of(body, self._jetstream.profile) if body else {}
         about = self._about(stream, now)
         state = table(about["state"])
@@ -144,7 +138,7 @@ class StreamApi:
     def _stream_delete(self, names: list[str], body: bytes, now: int) -> Table:
         if not is_empty(body):
             raise RefusedError(refusals.NOT_EMPTY_REQUEST)
-        self._jetstream.remove_stream(self._stream(names[0]), now)
+        self._jetstream.remove_stream(self._jetstream.stream(names[0]), now)
         return {"success": True}
 
     def _stream_purge(self, names: list[str], body: bytes, now: int) -> Table:
@@ -152,7 +146,7 @@ class StreamApi:
         below, keep = integer(asked, "seq"), integer(asked, "keep")
         if below and keep:
             raise RefusedError(refusals.BAD_REQUEST)
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         purged = stream.purge(text(asked, "filter"), below, keep, now)
         self._jetstream.refresh(stream)
         return {"success": True, "purged": purged}
@@ -166,7 +160,7 @@ class StreamApi:
         )
         if not (seq or newest or following) or (newest and (seq or following)):
             raise RefusedError(refusals.BAD_REQUEST)
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         if newest:
             message = stream.last_of(newest)
         elif following:
@@ -178,7 +172,7 @@ class StreamApi:
         return {"message": _stored(message)}
 
     def _message_delete(self, names: list[str], body: bytes, now: int) -> Table:
-        stream = self._stream(names[0])
+        stream = self._jetstream.stream(names[0])
         seq = integer(members_of(body, self._jetstream.profile), "seq") if body else 0
         if not seq:
             raise RefusedError(refusals.BAD_REQUEST)
