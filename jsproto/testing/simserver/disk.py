@@ -11,15 +11,12 @@ So a loss is a return to an earlier image: of the consumers, or of everything. A
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from jsproto.testing.simserver.consumers import Consumer
     from jsproto.testing.simserver.jetstream import JetStream
     from jsproto.testing.simserver.streams import Stream
-
-#: Seconds between two syncs of a file store (nats-server ``defaultSyncInterval``).
-SYNC_INTERVAL: Final = 120.0
 
 
 @final

@@ -6,14 +6,10 @@ limit is a bucket of bytes that starts full, with room for the largest message (
 
 from __future__ import annotations
 
-from typing import Final
-
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND
+from jsproto.testing.simserver.line import MAX_PAYLOAD
 from jsproto.testing.simserver.store import Stored
-
-#: Room of the bucket where the stream does not limit its messages: ``max_payload``.
-_BURST: Final = 1_048_576
 
 
 class Pace:
@@ -29,7 +25,7 @@ class Pace:
         self._replaying = True
         self._last_time = 0
         self._rate = 0
-        self._burst = self._tokens = float(_BURST)
+        self._burst = self._tokens = float(MAX_PAYLOAD)
         self._filled_at = 0
 
     def configure(self, config: Table, stream: Table) -> None:
@@ -37,7 +33,7 @@ class Pace:
         self._replaying = self._replaying and config.get("replay_policy") == "original"
         self._rate = integer(config, "rate_limit_bps") // 8
         size = integer(stream, "max_msg_size")
-        self._burst = self._tokens = float(size if size > 0 else _BURST)
+        self._burst = self._tokens = float(size if size > 0 else MAX_PAYLOAD)
         self.slow = self._replaying or self._rate > 0
 
     def rested(self, next_seq: int) -> None:
