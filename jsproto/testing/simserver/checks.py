@@ -8,7 +8,7 @@ need not know: since which version a rule holds, and the text where the number a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, Finding, findings
@@ -113,20 +113,25 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
     return _first(findings(STREAM_RULES, stream_facts(config), pedantic=pedantic), asked, profile)
 
 
-def refused_consumer(
-    asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False, late: bool = False
-) -> Refusal | None:
-    """What the server says against a consumer that is asked for, ``None`` if nothing.
+class Against(NamedTuple):
+    """What the server says against a consumer: at once, and at last if it is not there yet; ``None`` is nothing."""
 
-    ``late``: what it says last, and to consumers that are not there yet.
-    """
+    at_once: Refusal | None
+    at_last: Refusal | None
+
+
+def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False) -> Against:
+    """What the server says against a consumer that is asked for."""
     try:
         config = ConsumerConfig.from_wire(asked)
     except InvalidResponse as error:
-        return invalid_json(profile, str(error))
+        return Against(invalid_json(profile, str(error)), None)
     facts = consumer_facts(config, StreamConfig.from_wire(stream))
-    found = findings(CONSUMER_RULES, facts, pedantic=pedantic)
-    return _first((each for each in found if (each.err_code in _OF_NEW_ONES) is late), asked, profile)
+    found = list(findings(CONSUMER_RULES, facts, pedantic=pedantic))
+    return Against(
+        _first((each for each in found if each.err_code not in _OF_NEW_ONES), asked, profile),
+        _first((each for each in found if each.err_code in _OF_NEW_ONES), asked, profile),
+    )
 
 
 def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> Refusal | None:

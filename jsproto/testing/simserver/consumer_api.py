@@ -112,9 +112,9 @@ class ConsumerApi:
         jetstream, profile = self._jetstream, self._jetstream.profile
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
         known = jetstream.consumers[stream.name].get(name) if name else None
-        refusal = refused_consumer(asked, stream.config, profile, pedantic=pedantic)
-        if refusal is not None:
-            raise RefusedError(refusal)
+        against = refused_consumer(asked, stream.config, profile, pedantic=pedantic)
+        if against.at_once is not None:
+            raise RefusedError(against.at_once)
         self._check_filter(stream, config)
         action = action if profile.consumer_action else ""
         if known is not None:
@@ -130,7 +130,7 @@ class ConsumerApi:
         if action == "update":
             raise RefusedError(refusals.CONSUMER_DOES_NOT_EXIST)
         self._check_room(stream, config)
-        late = refused_consumer(asked, stream.config, profile, late=True)
+        late = against.at_last
         if late is not None and (profile.workqueue_delivers_first or late.err_code == 10098):
             raise RefusedError(late)
         self._check_workqueue(stream, config)

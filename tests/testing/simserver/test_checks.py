@@ -57,13 +57,13 @@ def test_what_is_said_against_a_stream(asked, err_code, text):
     ],
 )
 def test_what_is_said_against_a_consumer(asked, err_code, text):
-    refusal = refused_consumer({"ack_policy": "explicit", **asked}, STREAM, NEW)
+    refusal = refused_consumer({"ack_policy": "explicit", **asked}, STREAM, NEW).at_once
 
     assert (refusal.err_code, refusal.text) == (err_code, text)
 
 
 def test_what_came_later_is_not_said_by_an_old_server():
-    assert refused_consumer({"ack_policy": "explicit", "ack_wait": -1}, STREAM, OLD) is None
+    assert refused_consumer({"ack_policy": "explicit", "ack_wait": -1}, STREAM, OLD) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,26 @@ def test_what_came_later_is_not_said_by_an_old_server():
 def test_a_text_that_has_changed_is_that_of_the_version(profile, text):
     stream = {**STREAM, "retention": "workqueue"}
 
-    assert refused_consumer({"ack_policy": "none"}, stream, profile).text == text
+    assert refused_consumer({"ack_policy": "none"}, stream, profile).at_once.text == text
+
+
+def test_what_a_work_queue_says_to_new_consumers_comes_last():
+    stream = {**STREAM, "retention": "workqueue"}
+    at_once, at_last = refused_consumer({"ack_policy": "explicit", "deliver_policy": "new"}, stream, NEW)
+
+    assert at_once is None
+    assert (at_last.err_code, at_last.text) == (10101, "consumer must be deliver all on workqueue stream")
 
 
 def test_values_that_have_no_meaning_are_broken_json():
-    assert refused_consumer({"opt_start_time": "never"}, STREAM, NEW).err_code == 10025
+    assert refused_consumer({"opt_start_time": "never"}, STREAM, NEW).at_once.err_code == 10025
     assert refused_stream({**STREAM, "subjects": 5}, NEW).err_code == 10025
 
 
 def test_pedantic_refuses_what_is_adjusted_otherwise():
     asked = {"ack_policy": "explicit", "max_deliver": -5}
 
-    assert refused_consumer(asked, STREAM, NEW) is None
-    assert refused_consumer(asked, STREAM, NEW, pedantic=True).text == (
+    assert refused_consumer(asked, STREAM, NEW) == (None, None)
+    assert refused_consumer(asked, STREAM, NEW, pedantic=True).at_once.text == (
         "pedantic mode: max_deliver must be set to -1"
     )
