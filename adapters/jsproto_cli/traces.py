@@ -195,6 +195,8 @@ def run_replay(words: argparse.Namespace) -> int:
                     replay.feed(line, record)
                     for rerun in reruns:
                         rerun.feed(line, record)
+            for rerun in reruns:
+                rerun.end()
         except (TraceError, OSError) as fault:
             error = located(path, fault)
         except Divergence as fault:
@@ -202,8 +204,6 @@ def run_replay(words: argparse.Namespace) -> int:
         servers = [each for each in replay.unknown if each[1] == "<"]
         if error is None and servers:
             error = f"{path}, line {servers[0][2]}: {servers[0][3]}"
-        for rerun in reruns:
-            rerun.end()
         again = next((each for each in reruns if each.diverged), reruns[0] if reruns else None)
         bad += error is not None or (again is not None and again.diverged)
         frames += replay.counted.total()

@@ -270,11 +270,10 @@ class Recorder(Connection):
         self._put_down(Happened(at=self._when(now), name=name, conn=CONN, detail=detail))
 
     def _put_down(self, record: Record) -> None:
-        """An input, and behind it what was noted while it was worked off."""
-        self._tape.record(record)
-        for name, detail in self._notes:
-            self._tape.record(Happened(at=record.at, name=name, conn=CONN, detail=detail))
+        """An input, and behind it what was noted while it was worked off: a tape that ends has both or neither."""
+        notes = [Happened(at=record.at, name=name, conn=CONN, detail=detail) for name, detail in self._notes]
         self._notes.clear()
+        self._tape.record(record, *notes)
 
     def _watch(self, conversation: Conversation[Any]) -> None:
         """Have the steps of a procedure told."""

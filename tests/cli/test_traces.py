@@ -326,3 +326,18 @@ def test_replay_says_what_cannot_be_run_again(tmp_path, capsys):
 
     assert main(["replay", str(tmp_path)]) == 0
     assert "all equal; then a Subscription is opened, which cannot be made again" in capsys.readouterr().out
+
+
+def test_replay_of_a_file_that_ends_in_the_middle_of_a_line_names_the_line_and_blames_no_machine(
+    tmp_path, capsys
+):
+    def torn(text):
+        return text[: text.index("= a entropy") + 20]
+
+    rerunnable(tmp_path / "own.trace", torn)
+    line = (tmp_path / "own.trace").read_text().count("\n") + 1
+
+    assert main(["replay", "--json", str(tmp_path)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert f"own.trace, line {line}: " in told["error"]
+    assert told["rerun"] is None

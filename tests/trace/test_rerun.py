@@ -49,11 +49,15 @@ CONSUMER = {"ack_policy": "explicit", "ack_wait": 30_000_000_000, "durable_name"
 
 
 class Paper:
+    """What a tape has written, and where each of its writes ended."""
+
     def __init__(self):
         self.text = ""
+        self.ends = []
 
     def write(self, text):
         self.text += text
+        self.ends.append(len(self.text))
 
     def close(self):
         pass
@@ -356,6 +360,18 @@ def test_however_the_bytes_came_and_are_cut(story, keep, seed):
 
     assert rerun(text).stop is None
     assert rerun(text, cut=Cuts(seed)).stop is None
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_recording_that_ends_behind_any_of_its_writes_is_said_again_up_to_there(story):
+    """As where the room ends, or the process: what a machine was told stands on the tape with what was noted of it, or not at all."""
+    play = play_of(story)
+    text = STORIES[story](play)
+    ends = play.paper.ends
+    stops = [(end, stop) for end in ends if (stop := rerun(text[:end]).stop) is not None]
+
+    assert len(ends) > 50
+    assert stops == []
 
 
 # ------------------------------------------------------------------------------------------------ divergences

@@ -57,6 +57,20 @@ def test_a_tape_that_has_no_room_left_says_so_in_its_last_line_and_is_silent():
     assert set(map(type, before)) == {Sent}
 
 
+@pytest.mark.parametrize("most", range(60, 260, 20))
+def test_records_that_belong_together_are_on_the_tape_together_or_not_at_all(most):
+    paper = Paper()
+    tape = Tape(paper, room=Room(most))
+    note = Happened(at=1.0, name="entropy", conn="a", detail={"bytes": "00"})
+    for _ in range(20):
+        tape.record(PING, note)
+    *before, last = paper.records()
+
+    assert last.name == "full"
+    assert before == [PING, note] * (len(before) // 2)
+    assert tape.records == len(before) + 2
+
+
 def test_tapes_that_share_a_room_are_full_together_and_each_file_has_its_head():
     papers = [Paper(), Paper()]
     room = Room(150)
