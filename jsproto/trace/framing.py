@@ -41,10 +41,13 @@ class Piece(NamedTuple):
 class Framer:
     """Cuts one direction of one link into frames."""
 
-    __slots__ = ("_awaited", "_buffer", "_dead")
+    __slots__ = ("_awaited", "_dead", "_held", "_size")
 
     def __init__(self) -> None:
-        self._buffer = b""
+        #: What is not yet a frame, as it came: joined when it is looked at, so that a large frame in small pieces is joined once.
+        self._held: list[bytes] = []
+        self._size = 0
+        #: Nobody need look before so many bytes are held.
         self._awaited = 0
         self._dead = False
 
@@ -52,15 +55,17 @@ class Framer:
         """The frames that these bytes complete; behind the first senseless byte, all that comes as one piece."""
         if self._dead:
             return [Piece(b"", data)] if data else []
-        buffer = self._buffer + data
+        self._held.append(data)
+        self._size += len(data)
+        if self._size < self._awaited:
+            return []
+        buffer = b"".join(self._held)
         pieces: list[Piece] = []
         at = 0
         while at < len(buffer):
             if self._dead:
                 pieces.append(Piece(b"", buffer[at:]))
                 at = len(buffer)
-                break
-            if len(buffer) - at < self._awaited:
                 break
             end = buffer.find(b"\n", at)
             if end < 0 and len(buffer) - at <= _MOST_LINE:
@@ -78,12 +83,14 @@ class Framer:
             pieces.append(Piece(buffer[at : end + 1], buffer[end + 1 : at + self._awaited]))
             at += self._awaited
             self._awaited = 0
-        self._buffer = buffer[at:]
+        left = buffer[at:]
+        self._held, self._size = [left] if left else [], len(left)
         return pieces
 
     def rest(self) -> int:
         """Bytes left at the end of a link: of a frame that never became whole."""
-        left, self._buffer, self._awaited = len(self._buffer), b"", 0
+        left = self._size
+        self._held, self._size, self._awaited = [], 0, 0
         return left
 
 

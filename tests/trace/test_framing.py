@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.trace.framing import Framer, Piece
+from tests.pieces import copied
 
 INFO = b'INFO {"server_id":"N"} \r\n'
 PUB = (b"PUB a\t5 \r\n", b"1\r\n\r\n\r\n")
@@ -58,3 +59,13 @@ def test_a_frame_that_is_not_whole_is_the_rest():
     assert framer.rest() == 12
     assert framer.rest() == 0
     assert framer.feed(INFO) == [Piece(INFO, b"")]
+
+
+@pytest.mark.parametrize("piece", [1448, 65_536])
+def test_a_large_frame_in_small_pieces_is_copied_a_few_times_and_not_once_for_each(piece):
+    size = 4 << 20
+    line, body = b"PUB a %d\r\n" % size, bytes(size) + b"\r\n"
+    taken, found = copied(Framer().feed, line + body, piece)
+
+    assert found == [Piece(line, body)]
+    assert taken < 4 * size

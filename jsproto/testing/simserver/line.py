@@ -81,40 +81,45 @@ ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | Word | 
 class CommandReader:
     """Turns bytes of one client into commands."""
 
-    __slots__ = ("_awaited", "_buffer", "_dead", "_max_line", "_max_payload", "_partial")
+    __slots__ = ("_awaited", "_dead", "_held", "_max_line", "_max_payload", "_partial", "_size")
 
     def __init__(self, *, max_payload: int = MAX_PAYLOAD, max_control_line: int = MAX_CONTROL_LINE) -> None:
         self._max_payload = max_payload
         self._max_line = max_control_line
-        self._buffer = b""
+        #: Bytes of a command not yet complete, as they came, and how many they are.
+        self._held: list[bytes] = []
+        self._size = 0
         #: The PUB or HPUB whose payload is still on its way: subject, reply, header length (-1: PUB), total.
         self._partial: tuple[str, str, int, int] | None = None
-        #: Do not look again before so many bytes are there: keeps large payloads in small pieces linear.
+        #: Do not look again, nor join, before so many bytes are there: keeps large payloads in small pieces linear.
         self._awaited = 0
         self._dead = False
 
     @property
     def held(self) -> int:
         """Bytes that belong to a command not yet complete."""
-        return len(self._buffer)
+        return self._size
 
     def feed(self, data: bytes) -> list[ClientCommand]:
         """The commands that these bytes complete, in order. After a :class:`Broken` nothing comes any more."""
         if self._dead:
             return []
-        buffer = self._buffer + data if self._buffer else data
-        if len(buffer) < self._awaited:
-            self._buffer = buffer
+        self._held.append(data)
+        self._size += len(data)
+        if self._size < self._awaited:
             return []
+        buffer = b"".join(self._held)
         commands: list[ClientCommand] = []
         at = 0
         try:
             at = self._read(buffer, commands)
         except _BrokenError as broken:
             commands.append(Broken(broken.text))
-            self._dead, self._buffer, self._partial = True, b"", None
+            self._dead, self._partial = True, None
+            self._held, self._size = [], 0
             return commands
-        self._buffer = buffer[at:]
+        left = buffer[at:]
+        self._held, self._size = [left] if left else [], len(left)
         return commands
 
     def _read(self, buffer: bytes, commands: list[ClientCommand]) -> int:

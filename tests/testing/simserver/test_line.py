@@ -13,6 +13,7 @@ from jsproto.testing.simserver.line import (
     UnsubLine,
     Word,
 )
+from tests.pieces import copied
 
 SESSION = (
     b'CONNECT {"a":1}\r\nPING\r\nsub\tg.one\t7\r\nSuB   g.*   q1   abc-XYZ \r\npub g.one 5\r\nhello\r\n'
@@ -89,3 +90,14 @@ def test_garbage_is_commands_or_one_end(data):
 
     assert sum(isinstance(each, Broken) for each in commands) <= 1
     assert not any(isinstance(each, Broken) for each in commands[:-1])
+
+
+@pytest.mark.parametrize("piece", [1448, 65_536])
+def test_a_large_payload_in_small_pieces_is_copied_a_few_times_and_not_once_for_each(piece):
+    size = 4 << 20
+    reader = CommandReader(max_payload=size)
+    taken, found = copied(reader.feed, b"PUB a %d\r\n" % size + bytes(size) + b"\r\n", piece)
+
+    assert found == [PubLine("a", "", None, bytes(size))]
+    assert reader.held == 0
+    assert taken < 4 * size
