@@ -24,6 +24,7 @@ from jsproto.testing.simulation import Report, Scenario, Simulation, drawn, faul
 from jsproto.testing.simulation.scenario import KINDS
 from jsproto.trace.redaction import Keep
 from jsproto.trace.writing import TraceWriter
+from jsproto_cli.traces import located, opened
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 #: One finished world, as it is kept: plain numbers and texts.
 Line: TypeAlias = dict[str, "int | float | str"]
 
-_SCENARIO: Final = b": scenario "
+#: What the first lines of a written failure call the text of its world.
+_SCENARIO: Final = "scenario"
 #: Seconds between two words about the progress.
 _PROGRESS: Final = 10.0
 
@@ -146,7 +148,7 @@ def _written(scenario: Scenario, folder: Path) -> Line:
         "server_version": small.version,
         "client": "jsproto",
         "failure": " ".join(str(report.failure).split())[:2000],
-        "scenario": small.text(),
+        _SCENARIO: small.text(),
     }
     writer = TraceWriter(Keep.FULL, about)
     with path.open("w", encoding="utf-8") as file:
@@ -158,11 +160,10 @@ def _written(scenario: Scenario, folder: Path) -> Line:
 
 def _replay(path: Path, *, as_json: bool) -> int:
     try:
-        with path.open("rb") as file:
-            found = next((line for line in file if line.startswith(_SCENARIO)), b"")
-        scenario = Scenario.read(found[len(_SCENARIO) :].decode())
+        with opened(path) as trace:
+            scenario = Scenario.read(trace.about.get(_SCENARIO, ""))
     except (OSError, JsprotoError) as error:
-        print(f"{path}: {error}", file=sys.stderr)
+        print(located(path, error), file=sys.stderr)
         return 2
     line = _lived(scenario)
     print(json.dumps(line) if as_json else f"seed {line['seed']}: {line['failure'] or 'every rule holds'}")

@@ -10,6 +10,7 @@ import json
 import sys
 import tomllib
 from collections import Counter
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -23,7 +24,7 @@ from jsproto.trace.summary import Summary
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
 _KINDS: Final = (".jsonl", ".trace")
 #: Rungs that a difference shows before it.
@@ -111,8 +112,8 @@ def run_lint(words: argparse.Namespace) -> int:
 def _judged(path: Path) -> tuple[list[Finding], Counter[str], str | None]:
     judge, found = Lint(), list[Finding]()
     try:
-        with path.open("rb") as file:
-            for line, record in Trace(lines_of(file)).records():
+        with opened(path) as trace:
+            for line, record in trace.records():
                 found += judge.feed(line, record)
     except (TraceError, OSError) as error:
         return found, judge.counted, located(path, error)
@@ -188,8 +189,7 @@ def run_replay(words: argparse.Namespace) -> int:
         replay, reruns, error = Replay(), list[Rerun](), None
         line = 0
         try:
-            with path.open("rb") as file:
-                trace = Trace(lines_of(file))
+            with opened(path) as trace:
                 reruns += [Rerun(keep_of(trace.about)), Rerun(keep_of(trace.about), Cuts())]
                 for line, record in trace.records():
                     replay.feed(line, record)
@@ -261,8 +261,7 @@ def run_inspect(words: argparse.Namespace) -> int:
     """Numbers; 0 if the file could be read."""
     summary = Summary()
     try:
-        with words.path.open("rb") as file:
-            trace = Trace(lines_of(file))
+        with opened(words.path) as trace:
             for line, record in trace.records():
                 summary.feed(line, record)
     except (TraceError, OSError) as error:
@@ -293,8 +292,8 @@ def run_inspect(words: argparse.Namespace) -> int:
 def run_ladder(words: argparse.Namespace) -> int:
     """Steps; 0 if the file could be read."""
     try:
-        with words.path.open("rb") as file:
-            ladder = rungs(Trace(lines_of(file)).records())
+        with opened(words.path) as trace:
+            ladder = rungs(trace.records())
             if words.mermaid:
                 for text in mermaid(ladder):
                     print(text)
@@ -310,10 +309,8 @@ def run_diff(words: argparse.Namespace) -> int:
     """The first difference; 0 if there is none. Times and lines are not compared."""
     steps, before = 0, list[str]()
     try:
-        with words.a.open("rb") as one, words.b.open("rb") as other:
-            pairs = zip_longest(
-                rungs(Trace(lines_of(one)).records()), rungs(Trace(lines_of(other)).records())
-            )
+        with opened(words.a) as one, opened(words.b) as other:
+            pairs = zip_longest(rungs(one.records()), rungs(other.records()))
             for a, b in pairs:
                 if a is None or b is None or a[2:] != b[2:]:
                     break
@@ -350,7 +347,19 @@ def _files(paths: Iterable[Path]) -> list[tuple[str, Path]]:
     return found
 
 
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
+@contextmanager
+def opened(path: Path) -> Generator[Trace]:
+    """The trace of a file, which can be read as long as it is open.
+
+    Raises:
+        OSError: the file cannot be read.
+        TraceError: its first lines are not those of a trace.
+    """
+    with path.open("rb") as file:
+        yield Trace(_lines_of(file))
+
+
+def _lines_of(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file, none longer than a reader would take."""
     while line := file.readline(MOST_LINE + 1):
         yield line

@@ -21,10 +21,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jsproto.trace.reading import Trace, TraceError
+from jsproto.trace.reading import TraceError
 from jsproto.trace.redaction import Keep
 from jsproto.trace.viewing import Viewing
-from jsproto_cli.traces import failed, lines_of, located
+from jsproto_cli.traces import failed, located, opened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,8 +60,7 @@ def run(words: argparse.Namespace) -> int:
     output: Path = words.output or Path(words.path.with_suffix(".html").name)
     viewing = Viewing(Keep(words.keep.upper()), *words.lines)
     try:
-        with words.path.open("rb") as file:
-            trace = Trace(lines_of(file))
+        with opened(words.path) as trace:
             for line, record in trace.records():
                 viewing.feed(line, record)
     except (TraceError, OSError) as error:

@@ -102,5 +102,11 @@ def test_words_that_make_no_sense_are_refused(capsys, tmp_path):
     (tmp_path / "no.trace").write_text("#jsproto-trace/2\n")
     assert main(["simulate", "--replay", str(tmp_path / "no.trace")]) == 2
     assert "expected the text of a scenario" in capsys.readouterr().err
+    (tmp_path / "damaged.trace").write_bytes(b"#jsproto-trace/2\n: scenario \xff\n")
+    assert main(["simulate", "--replay", str(tmp_path / "damaged.trace")]) == 2
+    assert f"{tmp_path}/damaged.trace: expected the text of a scenario" in capsys.readouterr().err
+    (tmp_path / "late.trace").write_bytes(b"#jsproto-trace/2\n= - oob {}\n: scenario {}\n")
+    assert main(["simulate", "--replay", str(tmp_path / "late.trace")]) == 2
+    assert "seen ''" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "--seeds", "a-b"])
