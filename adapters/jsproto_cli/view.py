@@ -66,17 +66,17 @@ def run(words: argparse.Namespace) -> int:
     except (TraceError, OSError) as error:
         return failed(located(words.path, error))
     viewing.finish()
-    text = page(viewing, words.path.name, trace.about)
+    data = page(viewing, words.path.name, trace.about).encode()
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(data)
     except OSError as error:
         return failed(located(output, error))
     rows, left_out = len(viewing.table), viewing.left_out
     if words.json:
-        told = {"file": str(output), "rows": rows, "left_out": left_out, "bytes": len(text)}
+        told = {"file": str(output), "rows": rows, "left_out": left_out, "bytes": len(data)}
         print(json.dumps(told))
         return 0
-    print(f"{output}: {rows} rows, {len(text)} bytes")
+    print(f"{output}: {rows} rows, {len(data)} bytes")
     if left_out:
         print(f"{left_out} more rows are not shown: --lines FIRST-LAST shows others", file=sys.stderr)
     return 0

@@ -89,10 +89,17 @@ def test_the_page_is_written_where_it_was_asked_for_and_told(tmp_path, capsys):
     (tmp_path / "x.trace").write_text(SMALL)
 
     assert main(["view", str(tmp_path / "x.trace"), "-o", str(tmp_path / "y.html")]) == 0
-    size = len((tmp_path / "y.html").read_text())
+    size = (tmp_path / "y.html").stat().st_size
     assert capsys.readouterr().out == f"{tmp_path}/y.html: 402 rows, {size} bytes\n"
     assert main(["view", str(tmp_path / "x.trace"), "-o", str(tmp_path / "y.html"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": f"{tmp_path}/y.html", "rows": 402, "left_out": 0, "bytes": size}  # fmt: skip
+
+
+def test_a_page_is_as_many_bytes_as_is_told_where_a_letter_is_more_than_one(tmp_path, capsys):
+    (tmp_path / "bücher.trace").write_text(SMALL)
+
+    assert main(["view", str(tmp_path / "bücher.trace"), "-o", str(tmp_path / "y.html"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes"] == (tmp_path / "y.html").stat().st_size
 
 
 def test_without_a_name_the_page_is_called_as_the_trace_and_stands_here(tmp_path, capsys, monkeypatch):
