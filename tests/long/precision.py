@@ -402,7 +402,9 @@ def live(seed: int, record: TraceFile) -> None:
             await anyio.sleep(0.2)
             await anyio.to_thread.run_sync(server.restart)
 
-        session = Adapters(draw, break_it, seconds=15.0, pauses=(1.0, 2.0, 5.0))  # so that something surely does
+        session = Adapters(
+            draw, break_it, seconds=15.0, pauses=(1.0, 2.0, 5.0)
+        )  # so that something surely does
         anyio.run(session.play, connect, server.url, record, backend=backend)
 
 
