@@ -132,7 +132,7 @@ class CommandReader:
                 stop = at + total
                 if buffer[stop : stop + 2] != b"\r\n":
                     self._check_tail(buffer, stop)
-                    self._awaited = total + 2
+                    self._awaited = total + 1  # with the first byte of the end it may be broken already
                     return at
                 middle = at + max(0, header)
                 block = None if header < 0 else buffer[at:middle]

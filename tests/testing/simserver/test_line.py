@@ -92,6 +92,24 @@ def test_garbage_is_commands_or_one_end(data):
     assert not any(isinstance(each, Broken) for each in commands[:-1])
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(SESSION) - 1), st.sampled_from([b"", b"x", b"\r", b"\n", b" "]), st.integers(0, 2))
+def test_a_damaged_session_ends_at_the_same_place_whole_and_byte_by_byte(at, put, gone):
+    said = SESSION[:at] + put + SESSION[at + gone :]
+    whole, pieces = CommandReader(), CommandReader()
+
+    assert [each for i in range(len(said)) for each in pieces.feed(said[i : i + 1])] == whole.feed(said)
+    assert pieces.held == whole.held
+
+
+@pytest.mark.parametrize("said", [b"PUB a 5\r\nhell\r\n", b"HPUB a 2 5\r\nhell\r\n", b"PUB a 5\r\nhellox"])
+def test_the_end_of_a_payload_at_the_wrong_place_is_seen_with_its_first_byte(said):
+    reader = CommandReader()
+    found = [each for at in range(len(said)) for each in reader.feed(said[at : at + 1])]
+
+    assert found == [Broken("Unknown Protocol Operation")]
+
+
 @pytest.mark.parametrize("piece", [1448, 65_536])
 def test_a_large_payload_in_small_pieces_is_copied_a_few_times_and_not_once_for_each(piece):
     size = 4 << 20
