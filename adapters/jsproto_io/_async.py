@@ -5,6 +5,10 @@ asyncio and whoever comes later behave alike.
 
 Whoever waits takes a place, asks for a pump, waits, leaves the place and looks again: *await, then take*. Nothing is taken
 before the wait is over, so a cancelled wait loses nothing. What is there already is taken without any await.
+
+Whoever wrote something asks for a pump behind this turn, so that all wishes of one turn leave in one write. A turn may be long, a run
+of messages each acked or a window of publishes filled: of such a one every `MANY` commands leave at once, so that the server has work while we
+still have, instead of both waiting for each other.
 """
 
 # ruff: noqa: ASYNC109, SLF001 - the core keeps the time; client, link and handles are one thing in several classes
@@ -35,6 +39,7 @@ from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._base import (
+    MANY,
     Base,
     alarm,
     answer_of,
@@ -119,10 +124,11 @@ class AsyncClient(Base):
             ConversationClosed: the connection is closed.
         """
         command = Publish(subject, payload, reply, None if headers is None else headers_of(headers))
-        while not self._connection.send(command, self._now()):
+        connection = self._connection
+        while not connection.send(command, self._now()):
             await self._changed()
-        if not self._kicked:
-            self._kick()
+        if not self._kicked or len(connection.outgoing) >= MANY:
+            self._wrote()
 
     def subscribe(
         self,
@@ -310,12 +316,13 @@ class AsyncClient(Base):
     async def settle(self, once: Once) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more."""
         while True:
-            if not self._kicked:
-                self._kick()  # the pump comes after this step: it sees what settling does
             try:
-                return self._connection.settle(once, ANY_TIME)
+                done = self._connection.settle(once, ANY_TIME)
             except OutboundFull:
                 await self._changed()
+            else:
+                self._wrote()
+                return done
 
     # ------------------------------------------------------------------ credentials
 
@@ -357,6 +364,13 @@ class AsyncClient(Base):
     @abstractmethod
     def _kick(self) -> None:
         """Pump soon, once for all wishes of this turn."""
+
+    def _wrote(self) -> None:
+        """Commands were made: they leave behind this turn, or now if they are many."""
+        if len(self._connection.outgoing) >= MANY:
+            self._pump()
+        else:
+            self._kick()
 
     @abstractmethod
     def _waiter(self) -> object:
@@ -600,8 +614,7 @@ class Feed(Generic[T_co]):
         client = self._client
         while not client._driver.put(self.feed, item, client._now()):
             await client._putting(self._seat)
-        if not client._kicked:
-            client._kick()
+        client._wrote()
 
     async def limit(self, count: int) -> None:
         """Have a core subscription end by itself after ``count`` messages since it was opened: unsubscribe after n.
@@ -704,10 +717,10 @@ class Sink(Generic[T]):
         seat = self._seat
         if seat.putter is not None:
             raise busy("put", self.window)
-        if not client._kicked:
-            client._kick()  # the pump comes after this step: it sees what putting does
         while not self._put(self.window, item, client._now()):
             await client._putting(seat)
+        if not client._kicked or len(client._connection.outgoing) >= MANY:
+            client._wrote()
 
     async def results(self) -> AsyncIterator[T]:
         """The results so far and to come, until the sink is drained or closed."""

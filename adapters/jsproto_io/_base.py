@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Coroutine
 from functools import reduce
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 
 from attrs import evolve
 
@@ -50,6 +50,9 @@ from jsproto_io.proxies import Tunnel, tunnel_of
 from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
+
+#: Commands that are worth a write before the turn ends in which they were made; a write costs what a few of them cost.
+MANY: Final = 128
 
 
 class Base:

@@ -23,6 +23,7 @@ from jsproto.errors import OutboundFull
 from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
 from jsproto.jetstream.message import JsMessage, Settlement, confirmed
 from jsproto.wire.frames import Info
+from jsproto_io._base import MANY
 
 T = TypeVar("T")
 
@@ -51,8 +52,8 @@ class AsyncSettler(Protocol):
         """The newest INFO of the server."""
         ...
 
-    def _kick(self) -> None:
-        """Pump soon."""
+    def _wrote(self) -> None:
+        """Have it leave soon."""
         ...
 
     async def settle(self, once: Once) -> bool:
@@ -119,12 +120,14 @@ class AsyncMessage(JsMessage):
             ConversationClosed: the connection is closed.
         """
         client = self.feed.context.client
-        if not client._kicked:
-            client._kick()  # the pump comes after this step: it sees what settling does
+        connection = client._connection
         try:
-            return client._connection.settle(self, ANY_TIME)
+            done = connection.settle(self, ANY_TIME)
         except OutboundFull:
             return await client.settle(self)
+        if not client._kicked or len(connection.outgoing) >= MANY:
+            client._wrote()
+        return done
 
     async def nak(self, delay: float | timedelta | None = None) -> bool:
         """The message shall come again, at once or after ``delay`` (seconds or a ``timedelta``)."""

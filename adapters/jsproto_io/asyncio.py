@@ -2,7 +2,7 @@
 
 Theory. There is no task that reads or writes. The transport calls `Link`, which hands the bytes to the connection and
 pumps; a user's verb hands its wish to the connection and asks for a pump with ``call_soon``, so that all wishes of one
-turn of the loop leave in one write; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
+turn of the loop leave in one write, and those of a long one in a few; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
 run of messages costs one wake-up, not one for each message.
 
 Only dialling, and credentials that are awaited, are tasks; both end with the client. Reading never stops while the link

@@ -21,7 +21,7 @@ conversations (which pull or ask again), then the publishes that were kept, in t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from operator import itemgetter
 from typing import Final, TypeGuard, TypeVar, cast
 
@@ -94,6 +94,8 @@ class Connection:
 
     Attributes:
         info: the newest INFO, ``None`` before the first.
+        outgoing: the encoded commands that wait for `data_to_send`; how many they are tells an adapter in the middle of a long
+            turn that the server could begin with them.
         stats: counters.
     """
 
@@ -114,6 +116,7 @@ class Connection:
         "_unsent",
         "_verified",
         "info",
+        "outgoing",
         "stats",
     )
 
@@ -133,6 +136,7 @@ class Connection:
         self._exchange = Exchange(Router(options.inbox_prefix, nuid(entropy)))
         self._events = self._exchange.events
         self._outbound = self._exchange.outbound
+        self.outgoing: Sized = self._outbound.pieces
         self.stats: Stats = self._exchange.stats
         self._link = Link(ping_interval=options.ping_interval, max_pings_out=options.max_pings_out)
         self._verified = False

@@ -25,6 +25,7 @@ class Outbound(Stateful):
     Attributes:
         append: add a publish or an ack of the user.
         messages: messages that were handed over so far.
+        pieces: the encoded commands that wait for `take`, oldest first, to be read only; until a `restore` it is always the same list.
         kept: publishes that wait for a link; ``kept_size`` are their bytes.
     """
 
@@ -32,30 +33,30 @@ class Outbound(Stateful):
         "_bound",
         "_controls",
         "_counted",
-        "_pieces",
         "_size",
         "append",
         "kept",
         "kept_size",
         "messages",
+        "pieces",
     )
 
     STATE: ClassVar[Codecs] = {
         "_bound": PLAIN,
         "_controls": PLAIN,
-        "_pieces": PLAIN,
         "kept": PLAIN,
         "kept_size": PLAIN,
         "messages": PLAIN,
+        "pieces": PLAIN,
     }
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = []
         self._bound: set[int] = set()
         self._controls = 0
         self._size = 0
         self._counted = 0
-        self.append: Callable[[bytes], None] = self._pieces.append
+        self.append: Callable[[bytes], None] = self.pieces.append
         self.kept: list[bytes] = []
         self.kept_size = 0
         self.messages = 0
@@ -63,7 +64,7 @@ class Outbound(Stateful):
     @property
     def size(self) -> int:
         """Bytes that wait for `take`."""
-        pieces = self._pieces
+        pieces = self.pieces
         if self._counted < len(pieces):
             self._size += sum(map(len, pieces[self._counted :]))
             self._counted = len(pieces)
@@ -71,8 +72,8 @@ class Outbound(Stateful):
 
     def append_bound(self, data: bytes) -> None:
         """Add a message that belongs to the present link only."""
-        self._bound.add(len(self._pieces))
-        self._pieces.append(data)
+        self._bound.add(len(self.pieces))
+        self.pieces.append(data)
 
     def append_control(self, data: bytes) -> None:
         """Add what is no message: commands that belong to the present link only."""
@@ -86,7 +87,7 @@ class Outbound(Stateful):
 
     def take(self) -> bytes:
         """Everything that must go to the transport now; it is handed over."""
-        pieces = self._pieces
+        pieces = self.pieces
         if not pieces:
             return b""
         self.messages += len(pieces) - self._controls
@@ -96,7 +97,7 @@ class Outbound(Stateful):
 
     def lost(self) -> None:
         """The link is gone: keep what is the user's and was not handed over, forget the rest."""
-        saved = [data for at, data in enumerate(self._pieces) if at not in self._bound]
+        saved = [data for at, data in enumerate(self.pieces) if at not in self._bound]
         self.kept[:0] = saved
         self.kept_size += sum(map(len, saved))
         self._emptied()
@@ -109,7 +110,7 @@ class Outbound(Stateful):
         """
         fit = [data for data in self.kept if not max_payload or announced(data) <= max_payload]
         left_out = self.kept_size - sum(map(len, fit))
-        self._pieces.extend(fit)
+        self.pieces.extend(fit)
         self.kept.clear()
         self.kept_size = 0
         return left_out
@@ -118,10 +119,10 @@ class Outbound(Stateful):
         """Put back what `snapshot` gave."""
         super().restore(data)
         self._size = self._counted = 0
-        self.append = self._pieces.append
+        self.append = self.pieces.append
 
     def _emptied(self) -> None:
-        self._pieces.clear()
+        self.pieces.clear()
         self._bound.clear()
         self._size = self._counted = self._controls = 0
 

@@ -67,6 +67,32 @@ def test_messages_are_consumed_and_acknowledged(flavour, server):
     assert (1, 0) == (server.accepted, server.connected)
 
 
+def test_of_a_long_turn_the_first_commands_are_with_the_server_before_it_ends(flavour, server):
+    async def story():
+        async with flavour.connect(ELSEWHERE) as nc:
+            new = await stocked(nc, 300)
+            async with new.fetch(300) as messages:
+                await messages.ended()
+                before = nc.stats.messages_out
+                async for msg in messages:  # all are there, so nothing waits
+                    await msg.ack()
+                acked = nc.stats.messages_out - before
+            await nc.flush()
+            async with nc.jetstream().publish_window(max_pending=300, results=False) as window:
+                before = nc.stats.messages_out
+                for each in range(300):
+                    await window.put(("ORDERS.b", b"%d" % each))
+                put = nc.stats.messages_out - before
+            before = nc.stats.messages_out
+            for each in range(300):
+                await nc.publish("elsewhere", b"%d" % each)
+            return acked, put, nc.stats.messages_out - before
+
+    for written in server.run(story, backend=flavour.backend):
+        assert 200 < written < 300  # in a few writes, and the rest behind the turn
+    assert waiting(server) == 0
+
+
 def test_half_a_minute_of_patience_takes_no_time(flavour, server):
     async def story():
         async with flavour.connect(ELSEWHERE) as nc:
