@@ -72,6 +72,8 @@ class Rig:
         self.mux: deque[tuple[int, tuple]] = deque()
         self.inbox: deque[tuple] = deque()
         self.consumers: dict[str, Made] = {}
+        #: The names of all that were ever made, those that are deleted too.
+        self.made: list[str] = []
         self.asked: list[str] = []
         self.bodies: list[tuple[str, dict]] = []
         self.told: list[tuple[object, object]] = []
@@ -164,6 +166,7 @@ class Rig:
         elif subject.startswith("CONSUMER.CREATE"):
             consumer = Made(body["config"]["name"], body["config"], self.port.sid)
             self.consumers[consumer.name] = consumer
+            self.made.append(consumer.name)
             info = {
                 "stream_name": "S",
                 "name": consumer.name,

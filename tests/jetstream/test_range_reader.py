@@ -70,6 +70,7 @@ def test_everything_of_the_range_comes_once_and_the_end_is_told(way):
     assert rig.reader.state is RangeState.OVER
     assert rig.reader.finished
     assert rig.reader.last == 7
+    assert len(rig.made) == (1 if way is Way.CONSUMER else 0)
     assert rig.consumers == {}
 
 
@@ -87,6 +88,9 @@ def test_by_consumer_one_is_made_asked_and_deleted():
     ]
     config = rig.body("CONSUMER.CREATE")["config"]
     assert config["name"].startswith("spark-")
+    assert [config["name"]] == rig.made
+    assert rig.asked[-1] == f"CONSUMER.DELETE.S.{config['name']}"
+    assert rig.consumers == {}
     assert (config["deliver_policy"], config["opt_start_seq"]) == ("by_start_sequence", 3)
     assert rig.body("CONSUMER.MSG.NEXT")["batch"] == 5
 
@@ -754,14 +758,16 @@ def test_an_answer_that_does_not_come_is_asked_for_again(way):
 
 def test_a_creation_that_is_not_answered_is_undone():
     rig = Rig(1, 11).answer()
+    [first] = rig.consumers
     rig.mux.clear()
-    rig.run_to(5.1)
-    first = next(iter(rig.consumers), "")
+    rig.run_to(4.9)
+    assert f"CONSUMER.DELETE.S.{first}" not in rig.asked
     rig.run_to(10.0)
 
-    assert any(word == f"CONSUMER.DELETE.S.{first}" for word in rig.asked) or not first
+    assert f"CONSUMER.DELETE.S.{first}" in rig.asked
     assert rig.take() == list(range(1, 11))
     rig.settle()
+    assert len(rig.made) == 2
     assert rig.consumers == {}
 
 
