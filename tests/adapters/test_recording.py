@@ -6,7 +6,6 @@ import errno
 import gc
 import inspect
 import json
-import os
 import resource
 import uuid
 from datetime import timedelta
@@ -22,6 +21,7 @@ from jsproto_io.blocking import connect
 from jsproto_io.credentials import Creds, NkeySeed
 from jsproto_io.recording import Keep, NewFile, TraceFile
 from tests.accounts import USER, creds, public, server_config
+from tests.forked import forked
 from tests.live.proxy import Tap
 
 pytestmark = pytest.mark.live
@@ -336,15 +336,11 @@ def test_text_does_not_wait_for_long(tmp_path, monkeypatch):
 def test_a_fork_leaves_what_waits_to_its_parent(tmp_path):
     file = NewFile(tmp_path / "a.trace")
     file.write("a")
-    child = os.fork()
-    if not child:
-        file.close()
-        os._exit(0)
-    os.waitpid(child, 0)
+    code = forked(file.close)
     before = (tmp_path / "a.trace").read_text()
     file.close()
 
-    assert (before, (tmp_path / "a.trace").read_text()) == ("", "a")
+    assert (code, before, (tmp_path / "a.trace").read_text()) == (0, "", "a")
 
 
 def test_what_waits_is_written_where_nobody_has_closed_the_file(tmp_path):

@@ -1,6 +1,5 @@
 """How a process reaches the server: credentials by file and variable, TLS, one connection for each process, and what failure says."""
 
-import os
 import pickle
 
 import pytest
@@ -13,6 +12,7 @@ from jsproto_spark.errors import Unreadable
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.source import JetStreamSource
 from tests.accounts import USER, creds, public, server_config
+from tests.forked import forked
 from tests.served import served
 from tests.spark.feeding import SEQUENCES, fill, read
 
@@ -203,16 +203,14 @@ def test_a_fork_finds_no_connection(nats_server):
     # A socket that two processes share mixes their frames; Spark forks its workers from a daemon.
     here = where(servers=nats_server.url)
     mine = link.client(here, 1.0)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            theirs = link.client(here, 1.0)
-            os._exit(0 if theirs is not mine and theirs.rtt() >= 0 else 1)
-        finally:
-            os._exit(2)
 
-    assert (pid, 0) == os.waitpid(pid, 0)
-    assert mine.rtt() >= 0
+    def asked():
+        theirs = link.client(here, 1.0)
+        assert theirs is not mine
+        assert theirs.rtt() > 0
+
+    assert 0 == forked(asked)
+    assert mine.rtt() > 0
 
 
 def test_a_question_is_asked_again_over_a_lost_link_and_a_server_that_comes_back(start_server):
