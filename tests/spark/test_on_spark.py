@@ -71,13 +71,19 @@ def started(frame, table, checkpoint, **trigger):
 
 def ran(frame, table, checkpoint):
     query = started(frame, table, checkpoint)
-    query.awaitTermination(90)
-    assert not query.isActive
+    assert query.awaitTermination(90)
     return query
 
 
 def stream_of(nc, stream):
     return nc.jetstream().stream(stream.name)
+
+
+def ids_in(stream):
+    """The id of each message that is stored, in their order; ``None`` without one."""
+    last = stream.info().state.last_seq
+    with stream.read_range(1, last + 1) as runs:
+        return [dict(pairs).get("Nats-Msg-Id") for rows in runs for pairs in rows.headers]
 
 
 def consumers(stream):
@@ -274,7 +280,8 @@ def test_available_now_ends_though_a_writer_publishes_and_a_restart_goes_on(spar
         writer.join()
     assert list(range(1, 2001)) == table.rows
     assert stream.info().state.last_seq > 2000
-    assert all(progress["numInputRows"] <= 900 for progress in query.recentProgress)
+    assert [900, 900, 200] == [len(rows) for _, rows in sorted(table.batches.items())]
+    assert [900, 900, 200] == [rows for each in query.recentProgress if (rows := each["numInputRows"])]
     ran(streaming(spark, broker, stream, startingOffsets="earliest"), table, tmp_path / "c")
     assert list(range(1, stream.info().state.last_seq + 1)) == table.rows
 
@@ -345,6 +352,7 @@ def test_what_is_read_can_be_written(spark, broker):
     )
 
     assert 2000 == target.info().state.messages
+    assert {f"{source.name}-{seq}" for seq in range(1, 2001)} == set(ids_in(target))
     written = reading(spark, broker, target).load()
     assert [sorted(row.payload for row in each.select("payload").collect()) for each in (written, frame)] == [
         sorted(b"%d" % number for number in range(2000))
@@ -388,32 +396,40 @@ def test_a_task_that_is_killed_while_it_writes_stores_each_row_once_if_it_has_an
 
     assert mark.exists()
     stored = target.info().state.messages
-    assert 5000 == stored if ids else 5000 < stored
+    if ids:
+        assert 5000 == stored
+        assert {str(number) for number in range(5000)} == set(ids_in(target))
+    else:
+        assert 5000 < stored
 
 
 @streams
-def test_a_micro_batch_that_is_written_again_is_a_duplicate(spark, broker, tmp_path):
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_micro_batch_that_is_written_again_is_a_duplicate_if_its_rows_have_ids(
+    spark, broker, tmp_path, ids
+):
     source, target = new_stream(broker, 1000), new_stream(broker)
     frame = streaming(spark, broker, source, startingOffsets="earliest", minPartitions="2")
     rows = frame.select(F.lit(f"{target.name}.a").alias("subject"), "payload")
 
-    def run(**given):
+    def run():
         query = (
             rows.writeStream.format("jetstream")
-            .options(**options(broker, target, **given))
+            .options(**options(broker, target, autoMsgId=str(ids).lower()))
             .option("checkpointLocation", str(tmp_path / "c"))
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination(90)
+        assert query.awaitTermination(90)
 
-    run(autoMsgId="true")
+    run()
     assert 1000 == target.info().state.messages
     for path in (tmp_path / "c" / "commits").iterdir():
         path.unlink()  # as if the driver had died before it logged the commit
-    run(autoMsgId="true")
+    run()
 
-    assert 1000 == target.info().state.messages
+    assert (1000 if ids else 2000) == target.info().state.messages
+    assert len(set(ids_in(target))) == (1000 if ids else 1)
 
 
 # ------------------------------------------------------------------------------------------------ documentation
