@@ -52,6 +52,7 @@ class Fetches(Reader):
                     self._ended(fetch, None, now)
                     return
                 self.got += len(items)
+                self.handed += len(items)
                 self.world.books(self.name).handed(items)
                 self.settle(items, now)
         except RuleBroken:

@@ -57,6 +57,7 @@ class Hears(Reader):
         self.woken = False
         try:
             while isinstance(items := self.connection.take_all(self.feed, now), list):
+                self.handed += len(items)
                 self.world.books(self.name).handed(items)
                 self.settle(items, now)
         except RuleBroken:

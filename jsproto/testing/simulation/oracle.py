@@ -39,13 +39,9 @@ class RuleBroken(JsprotoError, AssertionError):
 
 @final
 class Books:
-    """What one consumer has handed out to its users since the last calm.
+    """What one consumer has handed out to its users since the last calm."""
 
-    Attributes:
-        taken: how many deliveries in all.
-    """
-
-    __slots__ = ("_before", "_ids", "_lenient", "_name", "_seen", "taken")
+    __slots__ = ("_before", "_ids", "_lenient", "_name", "_seen")
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -53,7 +49,6 @@ class Books:
         self._before: set[str] = set()
         self._ids: set[bytes] = set()
         self._lenient = False
-        self.taken = 0
 
     def handed(self, items: Sequence[JsMessage]) -> None:
         """A user has been given these.
@@ -65,7 +60,6 @@ class Books:
         seen = self._seen
         before = len(seen)
         seen.update(replies)
-        self.taken += len(replies)
         self._ids.update([each.frame[PAYLOAD] for each in items])
         if (len(seen) - before != len(replies) or not self._before.isdisjoint(replies)) and not self._lenient:
             raise RuleBroken("twice", f"{self._name} handed out {replies} again")

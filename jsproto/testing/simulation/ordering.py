@@ -63,6 +63,7 @@ class Orders(Worker):
             self.woken = False
         try:
             while isinstance(items := self.connection.take_all(feed, now), list):
+                self.handed += len(items)
                 self._check(items)
         except RuleBroken:
             raise

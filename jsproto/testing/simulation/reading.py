@@ -163,8 +163,10 @@ class Consumes(Reader):
                 if items is ENDED:
                     self._ended(None, now)
                     return
-                self.world.books(self.name).handed(cast("list[JsMessage]", items))
-                self.settle(cast("list[JsMessage]", items), now)
+                messages = cast("list[JsMessage]", items)
+                self.handed += len(messages)
+                self.world.books(self.name).handed(messages)
+                self.settle(messages, now)
                 if slow:
                     self.at = now + self.pause
                     return

@@ -113,6 +113,7 @@ class Simulation:
         self.truth = Truth(server, _STREAM)
         self.trouble = Trouble(self)
         self._books: dict[str, Books] = {}
+        self._workers: list[Worker] = []  # all of them, those of clients that are closed too
         self._calm_since = 0.0
         self._judged_at = 0.0
         self._said: list[int] = []
@@ -143,7 +144,7 @@ class Simulation:
             seconds=self.network.now,
             hosts=len(self.network.hosts),
             readers=sum(each.kind in READERS for each in scenario.works),
-            handed=sum(each.taken for each in self._books.values()),
+            handed=sum(worker.handed for worker in self._workers),
             stored=self._published,
             faults=self.trouble.counts.total(),
             digest=self.network.digest,
@@ -228,7 +229,9 @@ class Simulation:
         connections = [self._connection(at) for at in range(hosts)]
         self.households = [Household(each) for each in connections]
         for work in scenario.works:
-            self.households[work.host].workers.append(self._worker(work, connections[work.host]))
+            worker = self._worker(work, connections[work.host])
+            self._workers.append(worker)
+            self.households[work.host].workers.append(worker)
         self.furnish()
         for at, connection in enumerate(connections):
             self.network.join(Host(f"H{at}", connection, self.households[at]))
@@ -312,9 +315,7 @@ class Simulation:
         """What clients have said is bounded, and so is what they hold."""
         network = self.network
         seconds = network.now - self._judged_at
-        worked = sum(each.taken for each in self._books.values()) + sum(
-            worker.operations for household in self.households for worker in household.workers
-        )
+        worked = sum(worker.handed + worker.operations for worker in self._workers)
         faults = self.trouble.counts.total()
         workers = sum(len(each.workers) for each in self.households)
         bound = (

@@ -70,6 +70,7 @@ class Worker:
         at: when it has something to do by itself, in its client's time.
         woken: somebody told it to look again.
         operations: conversations that it opened, and messages that it sent.
+        handed: messages that it was handed.
     """
 
     def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
@@ -80,6 +81,7 @@ class Worker:
         self.at = math.inf
         self.woken = False
         self.operations = 0
+        self.handed = 0
 
     def turn(self, now: float) -> None:
         """Do what there is to do."""
