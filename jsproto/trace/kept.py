@@ -4,8 +4,10 @@ Theory. What a judge knows is a web of records that point at each other (a pull 
 such a web, by pickle, and not as a tree. A pickle can name anything that can be imported; so what is read back may name only
 classes of this package and two plain ones, and everything else is refused before it is touched.
 
-The bytes begin with a checksum over the shape of what is in them, the names of the records and of their slots: a core whose judges
-know other things judges anew, from the records, rather than with the memory of another.
+The bytes begin with a checksum over the shape of every record of the modules that a judge's memory is made of: its name, and the
+names of its slots or fields. A core whose judges know other things judges anew, from the records, rather than with the memory of
+another. A checksum of names says nothing of meanings: who lets an old name mean something else counts the version in it up.
+Members of enums stand in the bytes by value, and one that is not known any more is refused like damaged bytes.
 """
 
 from __future__ import annotations
@@ -15,27 +17,37 @@ import zlib
 from typing import Any, Final, final
 
 from jsproto.errors import LocalProtocolError, shorten
-from jsproto.trace import ledger
+from jsproto.testing.simserver import line
+from jsproto.trace import facts, ledger, lint, observer
 from jsproto.trace.lint import Lint
-from jsproto.trace.observer import Observer
 from jsproto.trace.seen import books, deliveries, publishes, pulls, requests
-from jsproto.wire.parser import Parser
+from jsproto.wire import frames, parser
 
-_SHAPE: Final = sorted(
-    (kind.__qualname__, tuple(getattr(kind, "__slots__", getattr(kind, "_fields", ()))))
-    for kind in (
-        Lint,
-        Observer,
-        Parser,
-        *(
-            each
-            for module in (ledger, books, deliveries, publishes, pulls, requests)
-            for each in vars(module).values()
-            if isinstance(each, type) and each.__module__ == module.__name__
-        ),
-    )
+#: Where the records are defined that a judge's memory is made of.
+_HOMES: Final = (
+    facts,
+    frames,
+    ledger,
+    line,
+    lint,
+    observer,
+    parser,
+    books,
+    deliveries,
+    publishes,
+    pulls,
+    requests,
 )
-_MAGIC: Final = b"jsproto-judge/1 %08x\n" % zlib.crc32(repr(_SHAPE).encode())
+#: Each of their records by module and name, with its fields or slots; a tuple with names has both, and its slots are none.
+_SHAPE: Final = {
+    (each.__module__, each.__qualname__): tuple(getattr(each, "_fields", getattr(each, "__slots__", ())))
+    for home in _HOMES
+    for each in vars(home).values()
+    if isinstance(each, type)
+    and each.__module__ == home.__name__
+    and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
+}
+_MAGIC: Final = b"jsproto-judge/1 %08x\n" % zlib.crc32(repr(sorted(_SHAPE.items())).encode())
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
 

@@ -1,17 +1,23 @@
 """A judge that is put away and taken up at every record of a trace finds what one that never slept finds."""
 
+import io
 import pickle
+from enum import Enum
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import LocalProtocolError
+from jsproto.testing.simserver.line import CommandReader
 from jsproto.trace.facts import Pulled
-from jsproto.trace.kept import kept, taken_up
+from jsproto.trace.kept import _SHAPE, kept, taken_up
+from jsproto.trace.ledger import Link
 from jsproto.trace.lint import Lint
+from jsproto.trace.observer import Observer
 from jsproto.trace.reading import Trace
 from jsproto.trace.recording import Happened, Received, Sent
+from jsproto.wire.parser import Parser
 from tests.recordings import RECORDINGS, name_of
 
 INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1048576}\r\n'
@@ -42,6 +48,46 @@ def test_what_did_not_happen_is_still_told_after_the_sleep():
     found = judge.feed(3, Received(at=60.0, conn="a", data=b"+OK\r\n"))
 
     assert [each.rule for each in found] == ["ping-unanswered"]
+
+
+class Walk(pickle.Unpickler):
+    """Reads a memory, and notes the classes that it names."""
+
+    def __init__(self, data):
+        super().__init__(io.BytesIO(data))
+        self.named = set()
+
+    def find_class(self, module, name):
+        found = super().find_class(module, name)
+        self.named.add(found)
+        return found
+
+
+@pytest.mark.parametrize("path", RECORDINGS[::9], ids=name_of)
+def test_every_record_in_a_memory_has_its_shape_in_the_checksum(path):
+    judge, named = Lint(), set()
+    with path.open("rb") as lines:
+        for at, (line, record) in enumerate(Trace(lines).records()):
+            judge.feed(line, record)
+            if at % 5 == 0:
+                walk = Walk(kept(judge).split(b"\n", 1)[1])
+                walk.load()
+                named |= walk.named
+    records = {
+        each
+        for kind in named
+        for each in kind.__mro__
+        if each.__module__.startswith("jsproto.") and not issubclass(each, Enum)
+    }
+
+    assert records >= {Lint, Observer, Link, CommandReader, Parser}
+    assert [each for each in records if (each.__module__, each.__qualname__) not in _SHAPE] == []
+
+
+def test_the_shape_of_a_record_is_its_fields_or_its_slots():
+    assert _SHAPE["jsproto.trace.facts", "Pulled"] == Pulled._fields != ()
+    assert _SHAPE["jsproto.trace.ledger", "Link"] == Link.__slots__ != ()
+    assert ["Due"] == [name for (_, name), shape in _SHAPE.items() if not shape]  # each kind of it has some
 
 
 def test_who_else_hears_is_not_kept():
