@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zlib
 from functools import cache
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -58,28 +59,40 @@ def own() -> bytes:
     return b"".join(recorded().splitlines(keepends=True)[:300])
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """One of the two files, changed in a few places."""
-    data = draw(st.sampled_from([own, raw]))()
-    for _ in range(draw(st.integers(1, 6))):
-        at = draw(st.integers(0, len(data)))
-        to = min(len(data), at + draw(st.sampled_from([0, 1, 2, 30, 3000])))
-        match draw(st.sampled_from(["take", "double", "cut", "put", "noise", "swap"])):
-            case "take":
-                data = data[:at] + data[to:]
-            case "double":
-                data = data[:to] + data[at:]
-            case "cut":
+#: Where an edit is done, counted round and round the file, and how many bytes it is about.
+PLACES, SIZES = st.integers(0, 1_000_000), st.sampled_from([0, 1, 2, 30, 3000])
+EDITS = st.one_of(
+    st.tuples(st.just("take"), PLACES, SIZES),
+    st.tuples(st.just("double"), PLACES, SIZES),
+    st.tuples(st.just("cut"), PLACES),
+    st.tuples(st.just("put"), PLACES, st.integers(0, len(FRAGMENTS) - 1)),
+    st.tuples(st.just("noise"), PLACES, SIZES, st.binary(max_size=20)),
+    st.tuples(st.just("shuffle"), st.integers(0, 1000)),
+)
+#: One of the two files and what is done to it: a plan and not the bytes, for a failure shows what was drawn.
+PLANS = st.tuples(st.sampled_from(["own", "raw"]), st.lists(EDITS, min_size=1, max_size=6).map(tuple))
+
+
+def damaged(plan: tuple[str, tuple[tuple, ...]]) -> bytes:
+    """The file of a plan after all its edits."""
+    whole, edits = plan
+    data = {"own": own, "raw": raw}[whole]()
+    for deed, where, *more in edits:
+        at = where % (len(data) + 1)
+        match deed, more:
+            case "take", [size]:
+                data = data[:at] + data[at + size :]
+            case "double", [size]:
+                data = data[: at + size] + data[at:]
+            case "cut", []:
                 data = data[:at]
-            case "put":
-                data = data[:at] + FRAGMENTS[draw(st.integers(0, len(FRAGMENTS) - 1))] + data[at:]
-            case "noise":
-                data = data[:at] + draw(st.binary(max_size=20)) + data[to:]
+            case "put", [number]:
+                data = data[:at] + FRAGMENTS[number] + data[at:]
+            case "noise", [size, noise]:
+                data = data[:at] + noise + data[at + size :]
             case _:
                 lines = data.splitlines(keepends=True)
-                order = draw(st.randoms(use_true_random=False))
-                order.shuffle(lines)
+                Random(where).shuffle(lines)
                 data = b"".join(lines)
     return data
 
@@ -98,9 +111,10 @@ def read(data: bytes) -> int | None:
     return None
 
 
-@given(damaged())
+@given(PLANS)
 @settings(max_examples=150, deadline=None)
-def test_a_damaged_file_is_read_or_is_one_error_with_its_line(data):
+def test_a_damaged_file_is_read_or_is_one_error_with_its_line(plan):
+    data = damaged(plan)
     line = read(data)
 
     assert line is None or 1 <= line <= max(1, data.count(b"\n") + 1)
@@ -115,9 +129,10 @@ def test_a_fragment_between_two_lines_is_read_or_is_an_error_in_its_line(whole, 
     assert read(data) in {None, 51, 52}
 
 
-@given(damaged())
+@given(PLANS)
 @settings(max_examples=50, deadline=None)
-def test_the_ladder_of_a_damaged_file_has_an_end(data):
+def test_the_ladder_of_a_damaged_file_has_an_end(plan):
+    data = damaged(plan)
     try:
         steps = sum(1 for _ in rungs(read_trace(data).records()))
     except TraceError:
