@@ -202,7 +202,13 @@ def test_invariant_45_sound_subjects_parse_to_their_one_meaning_exactly(names, n
     | st.lists(st.text(st.sampled_from("0123456789SCx_"), max_size=22), min_size=5, max_size=12).map(
         lambda tokens: ".".join(["$JS.ACK", *tokens])
     )
+    | st.builds(
+        lambda names, numbers: ".".join(["$JS.ACK", *names, *map(str, numbers)]),
+        st.sampled_from([["S", "C"], ["_", "A", "S", "C"], ["hub", "A", "S", "C"]]),
+        st.lists(st.integers(0, 2**65), min_size=5, max_size=6),
+    )
 )
+@example("$JS.ACK.S.C.1.2.3.4.5")
 @example("$JS.ACK.S.C.1.2.3.4.5.6")
 def test_invariant_45_parsing_is_total(reply):
     try:

@@ -353,11 +353,10 @@ def test_what_is_refused_to_somebody_else_is_not_ours(subject):
     assert not rig.feed.ended
 
 
-@given(
-    st.lists(
-        st.sampled_from(["data", "take", "put", "ack", "expire", "gone", "tick", "down", "up"]), max_size=25
-    )
-)
+STEPS = ["data", "take", "put", "ack", "expire", "gone", "tick", "down", "up", "data take", "data take put"]
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=25).map(lambda steps: " ".join(steps).split()))
 def test_whatever_happens_one_at_most_is_asked_for_and_nothing_stalls(steps):
     rig = Rig()
     hand: list[JsMessage] = []

@@ -170,6 +170,9 @@ def test_a_block_of_nothing_but_damage_lists_64_lines_and_counts_the_rest():
 @given(
     st.binary(max_size=200)
     | st.lists(st.sampled_from([b"NATS/1.0", b" 404", b"\r\n", b"\n", b"A", b":", b" "])).map(b"".join)
+    | st.lists(st.sampled_from([b"A: b\r\n", b"A:b\r\n", b"A:\r\n", b"A: \r\n"])).map(
+        lambda lines: b"".join([b"NATS/1.0\r\n", *lines, b"\r\n"])
+    )
 )
 def test_reading_never_raises_and_reading_what_was_read_changes_nothing(block):
     headers = Headers.parse(block)

@@ -157,7 +157,12 @@ def test_a_match_within_a_day_is_the_first_second_whose_fields_match(second, min
 @given(
     st.text(max_size=30)
     | st.lists(st.text("*?/-,0123456789aejnsu+", max_size=6), min_size=6, max_size=6).map(" ".join)
+    | st.lists(st.sampled_from(["*", "?", "1", "2-5", "*/2", "1,6", "3/1"]), min_size=6, max_size=6).map(
+        " ".join
+    )
+    | st.sampled_from(sorted(WORDS))
 )
+@example("0 0 0 30 2 *")
 def test_any_text_is_a_pattern_or_refused(text: str) -> None:
     try:
         pattern = Cron.parse(text)
