@@ -44,6 +44,7 @@ MEMORY = Figure(key="bytes_each", unit="bytes each", more_is_better=False)
 class Case:
     """One thing to measure. ``ack`` is the ack policy of the consumer that the harness makes for it.
 
+    What ``waits`` has one thing under way, so that client and server never have work at the same time.
     A case that is ``filled`` has the stream and its messages (with headers if ``frames`` is ``hmsg``) without a consumer: the
     peer makes its own.
     """
@@ -55,6 +56,7 @@ class Case:
     frames: str = ""
     ack: str = ""
     filled: bool = False
+    waits: bool = False
     needs_server: bool = True
 
 
@@ -71,8 +73,8 @@ CASES = {
     ),
     "core-publish": Case(title="core publish", verb="core_publish", items=200_000),
     "core-subscribe": Case(title="core subscribe", verb="core_subscribe", items=200_000),
-    "publish": Case(title="JetStream publish, each awaited", verb="publish", items=3_000),
-    "publish-window": Case(title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=50_000),
+    "publish": Case(title="JetStream publish, each awaited", verb="publish", items=3_000, waits=True),
+    "publish-window": Case(title=f"JetStream publish, window {WINDOW}", verb="publish_window", items=200_000),
     "consume": Case(title="consume, no ack", verb="consume", items=200_000, ack="none"),
     "consume-ack": Case(title="consume, ack each", verb="consume", items=200_000, ack="explicit"),
     "consume-batches": Case(
@@ -98,8 +100,10 @@ CASES = {
         filled=True,
     ),
     "fetch": Case(title=f"fetch({BATCH}), no ack", verb="fetch", items=200_000, ack="none"),
-    "next": Case(title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY),
-    "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY),
+    "next": Case(
+        title="next, one by one", verb="next", items=2_000, ack="explicit", figure=LATENCY, waits=True
+    ),
+    "request": Case(title="request and reply", verb="request", items=3_000, figure=LATENCY, waits=True),
     "import": Case(
         title="import, above a bare interpreter",
         verb="import",
@@ -161,7 +165,11 @@ PEERS = {
     "jsproto_lingering": Contender(distribution="", imports="jsproto_io.blocking"),
     "jsproto_trio": Contender(distribution="", imports="jsproto_io.trio, trio"),
     "jsproto_anyio": Contender(distribution="", imports="jsproto_io.anyio, anyio"),
-    "natspy": Contender(distribution="nats-py", imports="nats, nats.js", items={**_SLOW, "fetch": 50_000}),
+    "natspy": Contender(
+        distribution="nats-py",
+        imports="nats, nats.js",
+        items={**_SLOW, "fetch": 50_000, "publish-window": 50_000},
+    ),
     "natsrpy": Contender(
         distribution="natsrpy",
         imports="natsrpy",
