@@ -116,6 +116,9 @@ class _Unpromised(Liveness):
 
     __slots__ = ()
 
+    #: What never changes is no state; what is put back must not change what all share.
+    STATE: ClassVar[Codecs] = {}
+
     def promised(self, heartbeat: float) -> None:
         pass
 
