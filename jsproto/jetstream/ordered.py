@@ -33,7 +33,7 @@ from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
-from jsproto.errors import JsprotoError, LinkError, NoResponders
+from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import MUTE, AckState
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import StreamNotFound
@@ -64,7 +64,7 @@ from jsproto.jetstream.pace import Pace
 from jsproto.jetstream.position import Position
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.sequence import sequence_of
-from jsproto.jetstream.status import End, Row, Verdict, judge, status_error
+from jsproto.jetstream.status import End, Row, Verdict, judge, pull_error
 from jsproto.jetstream.view import Messages, View
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import BLOCK, REPLY, SID, SUBJECT, Delivery
@@ -536,10 +536,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         elif row.verdict is Verdict.FLOW_CONTROL:
             self.intake.question(frame[REPLY], self.port, now)
         elif row.verdict is Verdict.STRANGE:
-            self.port.notify(PullNotice.UNKNOWN_STATUS, status_error(row, *status, self._about))
+            self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
         elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
             if not self.intake.ended(frame, row, block, now):
-                self.port.notify(PullNotice.MESSAGE_TOO_LARGE, status_error(row, *status, self._about))
+                self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
             if row.end in NOTHING_LEFT:
                 self._quiet(now)
             if self.state is OrderedState.READING:
@@ -570,14 +570,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         kind = STATUS_NOTICES.get(row.verdict, PullNotice.UNKNOWN_STATUS)
         if row.error is ServerShutdown:
             kind = PullNotice.SERVER_SHUTDOWN
-        error: JsprotoError = status_error(row, *status, self._about)
-        if row.verdict is Verdict.GONE_FOR_NOW:
-            subject = self.intake.subject
-            error = NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
-        self.port.notify(kind, error)
+        self.port.notify(kind, self._error_of(row, status))
         # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so again.
         gone = row.verdict in {Verdict.DELETED, Verdict.GONE_FOR_NOW}
         self._reset(now, deleted=row.verdict is Verdict.DELETED, later=not gone)
+
+    def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
+        return pull_error(row, *status, self._about, self.intake.subject)
 
     @property
     def _about(self) -> str:

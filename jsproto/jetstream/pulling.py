@@ -20,7 +20,7 @@ from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 from jsproto.core.conversation import Conversation
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import JsprotoError, LocalProtocolError, NoResponders
+from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.jetstream.ack import CUMULATIVE, IN_PROGRESS, MUTE, NAK, OPEN, TRANSITIONS, AckFact
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.floor import AckFloor
@@ -28,7 +28,7 @@ from jsproto.jetstream.handed import HandedOut
 from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import PullNotice
-from jsproto.jetstream.status import Row, Verdict, status_error
+from jsproto.jetstream.status import Row, pull_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import BLOCK, REPLY, Delivery
@@ -257,8 +257,4 @@ class PullFeed(Conversation[M], Generic[M]):
 
     def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
         """A status that is no good end as the error that it is."""
-        if row.verdict is Verdict.GONE_FOR_NOW:
-            return NoResponders(
-                f"expected a consumer to serve {self.subject}, nobody does (503)", self.subject
-            )
-        return status_error(row, *status, f"a pull on {self.subject}")
+        return pull_error(row, *status, f"a pull on {self.subject}", self.subject)

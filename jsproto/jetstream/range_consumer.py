@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from jsproto.core.conversation import Port
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
-from jsproto.errors import JsprotoError, NoResponders
+from jsproto.errors import JsprotoError
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import ConfigIgnored
@@ -34,7 +34,7 @@ from jsproto.jetstream.range_states import FATAL
 from jsproto.jetstream.range_track import Track
 from jsproto.jetstream.range_way import Happening, RangeWay
 from jsproto.jetstream.sequence import sequence_of
-from jsproto.jetstream.status import End, Row, Verdict, judge, status_error
+from jsproto.jetstream.status import End, Row, Verdict, judge, pull_error
 from jsproto.wire.frames import BLOCK, REPLY, SID, Delivery
 from jsproto.wire.headers import status_of
 
@@ -240,7 +240,7 @@ class ByConsumer(RangeWay):
             self._heartbeat(block, port, now)
         elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
             if not self.pulls.ended(frame, row, block, now):
-                self._lost(self._error(row, status), Happening.FATAL)
+                self._lost(self._error_of(row, status), Happening.FATAL)
                 return
             if row.end in NOTHING_LEFT:
                 self.happened.append((Happening.QUIET, None))
@@ -261,14 +261,11 @@ class ByConsumer(RangeWay):
 
     def _dismissed(self, row: Row, status: tuple[int, str]) -> None:
         """This consumer serves us no more."""
-        error = self._error(row, status)
-        self._lost(error, _KINDS.get(row.verdict, Happening.LOST))
+        self._lost(self._error_of(row, status), _KINDS.get(row.verdict, Happening.LOST))
 
-    def _error(self, row: Row, status: tuple[int, str]) -> JsprotoError:
+    def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
         subject = self.pulls.subject
-        if row.verdict is Verdict.GONE_FOR_NOW:
-            return NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
-        return status_error(row, *status, f"reading a range by {subject}")
+        return pull_error(row, *status, f"reading a range by {subject}", subject)
 
     def _lost(self, error: JsprotoError | None, kind: Happening = Happening.LOST) -> None:
         self.over = True

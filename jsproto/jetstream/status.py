@@ -24,7 +24,7 @@ from typing import Final, final
 from attrs import field, frozen
 
 from jsproto.core.state import Word
-from jsproto.errors import StatusError, shorten
+from jsproto.errors import JsprotoError, NoResponders, StatusError, shorten
 from jsproto.jetstream.errors import (
     ApiLevelRefused,
     BadRequest,
@@ -303,6 +303,13 @@ def status_error(row: Row, code: int, text: str, about: str = "") -> StatusError
     if issubclass(kind, LimitExceeded):
         return kind(code, text, message, limit_of(text))
     return kind(code, text, message)
+
+
+def pull_error(row: Row, code: int, text: str, about: str, subject: str) -> JsprotoError:
+    """A status that is no good end of a pull on ``subject`` as the error that it is: nobody serves it, or what the server said."""
+    if row.verdict is Verdict.GONE_FOR_NOW:
+        return NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
+    return status_error(row, code, text, about)
 
 
 _LIMIT: Final = re.compile(r".* of (\S{1,40})").fullmatch
