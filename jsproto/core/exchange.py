@@ -176,7 +176,7 @@ class Exchange:
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it took an item of the user, once per item: it is stirred only if there is more to do than to note it."""
+        """After it was opened, or took an item of the user: `stir`, or only its deadline where there is nothing else to do."""
         port = conversation.port
         if (
             port.commands

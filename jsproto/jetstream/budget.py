@@ -28,7 +28,8 @@ class Budget(Stateful):
     Attributes:
         lead: the credit whose threshold makes a consume ask.
         whole: a message did not fit into a part: only ask for everything.
-        left: so many messages can still come at most, ``None`` if nobody knows; never is more asked for, together.
+        left: how many messages can still come, ``None`` if nobody knows; where messages are bounded, all open pulls together
+            never ask for more.
     """
 
     __slots__ = ("lead", "left", "messages", "size", "whole")

@@ -2,9 +2,10 @@
 
 Theory. A reader of millions of messages wants a list of sequences, a list of payloads, not a million objects. So the item of
 a range is `Rows`: some messages in the order of the stream, with one list for each thing that can be known of them.
-Payloads, subjects and header blocks are the very objects that the parser made. Where a message stands (sequence, time) is
-read from the reply subjects, or in direct reading from the headers that the answer adds, for the whole run in a few
-steps; headers are parsed only if asked for. What nobody asks for costs nothing; `Rows.parsed` says what was.
+Payloads are the very objects that the parser made, and by consumer so are subjects and header blocks. Where a message stands
+(sequence, time) is read from the reply subjects for the whole run in a few steps; in direct reading that, and the subject, is
+read from the headers that the answer adds, message by message. Headers are parsed only if asked for. What nobody asks for
+costs nothing; `Rows.parsed` says what was.
 
 The quick reading proves itself, as in `jsproto.wire.columns`: if the tokens of all reply subjects together are as many as
 they must be, and every column holds what it must, then each reply subject does. Else they are read one by one.
@@ -188,7 +189,11 @@ class Rows:
 
 @final
 class DeliveredRows(Rows):
-    """What a consumer delivered."""
+    """What a consumer delivered; all but the payloads, blocks and subjects is read from the reply subjects.
+
+    Raises:
+        InvalidResponse: when such a thing is read: a reply subject that says no place.
+    """
 
     __slots__ = ("_tokens", "_width")
 
@@ -209,7 +214,7 @@ class DeliveredRows(Rows):
 
     @property
     def deliveries(self) -> list[int]:
-        """How often each was delivered: once."""
+        """How often each was delivered: 1, since nothing is acknowledged and so nothing comes again."""
         return self._column(0)
 
     @property
@@ -288,7 +293,11 @@ class DeliveredRows(Rows):
 
 @final
 class StoredRows(Rows):
-    """What direct gets answered: each message says its place in headers behind its own."""
+    """What direct gets answered: each message says its place, its subject too, in headers behind its own.
+
+    Raises:
+        InvalidResponse: when such a thing is read: a message without it.
+    """
 
     __slots__ = ()
 

@@ -96,9 +96,9 @@ class RangeTimer(Word):
 class RangeNotice(Enum):
     """What a range reader tells beside its items; the detail is in brackets."""
 
-    #: Something failed and will be tried again (the error, ``None`` for a missing message).
+    #: Something failed; the reader goes on behind what came (the error).
     FAILED = "FAILED"
-    #: What was read from is lost, the reader goes on elsewhere (the last sequence that came).
+    #: A message is missing, or who was read from lags for too long; the reader goes on behind what came (the last sequence).
     RESET = "RESET"
     #: Who was read from lags behind the leader, which has this sequence (the sequence).
     BEHIND = "BEHIND"
