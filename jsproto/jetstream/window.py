@@ -350,7 +350,7 @@ class PublishWindow(Conversation[PublishResult]):
         results = self._results
         keep = self._keep
         acked = size = 0
-        newest = self._newest
+        newest, at = self._newest
         for _, token, _, block, body in run:
             message = answered(token)
             if message is None:
@@ -360,12 +360,10 @@ class PublishWindow(Conversation[PublishResult]):
                 size += message[SIZE]
                 if keep:
                     results.append((message[NUMBER], _ACKED, message[TO], body, None))
-                newest = body, message[TO]
-            else:
-                self._newest = newest
-                self._judge(message, block, body, now)
-                newest = self._newest
-        self._newest = newest
+                newest, at = body, message[TO]
+            elif self._judge(message, block, body, now):
+                newest, at = body, message[TO]
+        self._newest = newest, at
         if acked:
             self.counts[_ACKED] += acked
             flight.freed(acked, size)
@@ -435,27 +433,27 @@ class PublishWindow(Conversation[PublishResult]):
 
     # ------------------------------------------------------------------ how messages end
 
-    def _judge(self, message: Sent, block: bytes | None, body: bytes, now: float) -> None:
-        """An answer that is not the usual one."""
+    def _judge(self, message: Sent, block: bytes | None, body: bytes, now: float) -> bool:
+        """An answer that is not the usual one. Whether it is an acknowledgement nevertheless."""
         status = None if block is None else status_of(block)
         if status is not None and status[0] != 503 and not body:
             self._ended(message, Outcome.REFUSED, error=StatusError(*status))
-            return
+            return False
         if status is not None and not body:
             again = now + self._retry_wait
             if message[ATTEMPT] < self._retries and again < message[DEADLINE]:
                 self._parked.append((again, message))
             else:
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
-            return
+            return False
         try:
             ack = pub_ack(body, Asked(what="publish", subject=message[TO]))
         except JsprotoError:
             self._ended(message, Outcome.REFUSED, body)
-        else:
-            self.duplicates += ack.duplicate
-            self._newest = body, message[TO]
-            self._ended(message, Outcome.ACKED, body)
+            return False
+        self.duplicates += ack.duplicate
+        self._ended(message, Outcome.ACKED, body)
+        return True
 
     def _give_up(self, outcome: Outcome, error: JsprotoError) -> None:
         """Nothing will be answered or sent any more. What waits for its next attempt is known to be stored nowhere."""
