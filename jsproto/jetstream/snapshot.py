@@ -160,20 +160,18 @@ class Snapshot(Transfer[bytes]):
     Attributes:
         origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
         chunks: chunks that came.
-        complete: all of them, and the origin too, which may come behind them.
 
     Raises:
         InvalidConfig: sizes that cannot work.
     """
 
-    __slots__ = ("_all", "_body", "_frames", "chunks", "complete", "origin")
+    __slots__ = ("_all", "_body", "_frames", "chunks", "origin")
 
     STATE: ClassVar[Codecs] = {
         **Transfer.STATE,
         "_all": PLAIN,
         "_frames": PLAIN,
         "chunks": PLAIN,
-        "complete": PLAIN,
     }
 
     def __init__(
@@ -203,7 +201,6 @@ class Snapshot(Transfer[bytes]):
         self.origin: Origin | None = None
         self.chunks = 0
         self._all = False
-        self.complete = False
 
     # ------------------------------------------------------------------ facts
 
@@ -287,6 +284,11 @@ class Snapshot(Transfer[bytes]):
         """How many chunks are at hand."""
         return len(self._frames)
 
+    @property
+    def complete(self) -> bool:
+        """All chunks came, and the origin too, which may come behind them."""
+        return self._all and self.origin is not None
+
     def snapshot(self) -> dict[str, object]:
         """Where it is, and what the server said of the stream."""
         origin = None if self.origin is None else dict(self.origin.members)
@@ -313,8 +315,7 @@ class Snapshot(Transfer[bytes]):
 
     def _judge(self) -> None:
         """The answer and the chunks take two ways within the server: either may be first."""
-        if self._all and self.origin is not None:
-            self.complete = True
+        if self.complete:
             self.end()
 
 
