@@ -12,29 +12,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from jsproto.core.procedure import Steps
-from jsproto.jetstream.api.enums import RetentionPolicy
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.procedures import stream_info
 from jsproto.jetstream.api.stored import Which, stored_message
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.range_plan import RangeFacts
 
 
 class Look(NamedTuple):
     """What the leader said.
 
     Attributes:
-        created: when the stream was created, ``None`` if it does not say.
-        first_seq: where the stream begins now; behind its end if it is empty.
-        workqueue: a consumer that acknowledges nothing is refused.
-        direct: direct gets are allowed.
+        facts: of the stream, as it is now.
         more: a sequence of the range that it has, 0 for none, or if it was not asked.
     """
 
-    created: Timestamp | None
-    first_seq: int
-    workqueue: bool
-    direct: bool
+    facts: RangeFacts
     more: int
 
 
@@ -66,11 +59,4 @@ def look(
             more = found.seq
             break
     info = yield from stream_info(api, stream, timeout=timeout)
-    config, state = info.config, info.state
-    return Look(
-        info.created,
-        state.first_seq if state.messages else state.last_seq + 1,
-        config.retention == RetentionPolicy.WORKQUEUE,
-        bool(config.allow_direct or config.mirror_direct),
-        more,
-    )
+    return Look(RangeFacts.of(info), more)

@@ -70,6 +70,11 @@ class RangeFacts:
             compacts=(config.max_msgs_per_subject or 0) > 0,
         )
 
+    @property
+    def workqueue(self) -> bool:
+        """Each message is for one consumer, and one that acknowledges nothing is refused (10084)."""
+        return self.retention == RetentionPolicy.WORKQUEUE
+
     def way(self, wished: Way = Way.AUTO) -> Way:
         """How it is best read, or as wished, if that can be.
 
@@ -77,12 +82,11 @@ class RangeFacts:
             InvalidConfig: a work queue by consumer, which its server refuses (10084), or a stream directly that does not
                 allow it.
         """
-        queue = self.retention == RetentionPolicy.WORKQUEUE
-        if wished is Way.CONSUMER and queue:
+        if wished is Way.CONSUMER and self.workqueue:
             raise InvalidConfig(
                 f"expected way DIRECT for the work queue {self.stream}: a consumer that acknowledges nothing is refused (10084)"
             )
-        direct = wished is Way.DIRECT or queue
+        direct = wished is Way.DIRECT or self.workqueue
         if direct and not self.allow_direct:
             raise InvalidConfig(
                 f"expected stream {self.stream} to allow direct gets (allow_direct), it does not"

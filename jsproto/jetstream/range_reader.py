@@ -38,6 +38,7 @@ from jsproto.jetstream.range_consumer import ByConsumer
 from jsproto.jetstream.range_direct import ByDirect
 from jsproto.jetstream.range_look import Look, look
 from jsproto.jetstream.range_options import RangeOptions, Way
+from jsproto.jetstream.range_plan import RangeFacts
 from jsproto.jetstream.range_rows import Rows
 from jsproto.jetstream.range_states import (
     FATAL,
@@ -340,19 +341,19 @@ class RangeReader(Conversation[Rows]):
             self.track.unasked()
             self._not_seen(script.error, now)
             return
-        seen = script.result
+        facts, more = script.result
         self._looked = True
-        self._direct = seen.direct
-        if self._other(seen.created, now):
+        self._direct = facts.allow_direct
+        if self._other(facts.created, now):
             return
         resting = self.state is not RangeState.READING
-        lost = self.track.judge(seen.first_seq, resting=resting)
+        lost = self.track.judge(facts.first_seq, resting=resting)
         if lost is not None and self._lost(lost, now):
             return
         if self.state is RangeState.LOOKING:
-            self._found(seen, now)
+            self._found(facts, now)
         elif self.state is RangeState.PROVING:
-            self._proven(seen, now)
+            self._proven(more, now)
 
     def _not_seen(self, error: JsprotoError, now: float) -> None:
         """The leader did not answer, or says no."""
@@ -388,14 +389,14 @@ class RangeReader(Conversation[Rows]):
         self._refuse(DataLost(text, self.stream, *lost), now)
         return True
 
-    def _found(self, seen: Look, now: float) -> None:
+    def _found(self, facts: RangeFacts, now: float) -> None:
         """It is the stream that is meant."""
         if self.track.complete:
             self._finish(End.FILLED, None, now)
             return
         if self.way is Way.AUTO:
-            self.way = Way.DIRECT if seen.workqueue else Way.CONSUMER
-        if self.way is Way.DIRECT and not seen.direct:
+            self.way = Way.DIRECT if facts.workqueue else Way.CONSUMER
+        if self.way is Way.DIRECT and not facts.allow_direct:
             text = f"expected stream {self.stream} to allow direct gets (allow_direct), it does not"
             self._refuse(DirectUnavailable(text), now)
             return
@@ -404,14 +405,14 @@ class RangeReader(Conversation[Rows]):
         self._reading.begin(self.port, now)
         self._follow(now)
 
-    def _proven(self, seen: Look, now: float) -> None:
-        """The leader has said whether there is more."""
+    def _proven(self, more: int, now: float) -> None:
+        """The leader has said whether there is more, and which."""
         if self.track.gap:
             self._ask(now, prove=not self.track.complete)
-        elif self.track.complete or not seen.more:
+        elif self.track.complete or not more:
             self._finish(End.FILLED, None, now)
         else:
-            self._behind(seen.more, now)
+            self._behind(more, now)
 
     def _behind(self, more: int, now: float) -> None:
         """Who is read from lags behind the leader: wait, but not for ever."""
