@@ -71,13 +71,13 @@ class ByConsumer(RangeWay):
     )
 
     STATE: ClassVar[Codecs] = {
+        **RangeWay.STATE,
         "incarnation": PART,
         "leftovers": PART,
         "order": PART,
         "over": PLAIN,
         "pulls": PART,
         "reading": PLAIN,
-        "strays": PLAIN,
     }
 
     rows = DeliveredRows

@@ -44,12 +44,12 @@ class ByDirect(RangeWay):
     __slots__ = ("_about", "_options", "_subject", "_token", "_until", "_wanting", "count", "size")
 
     STATE: ClassVar[Codecs] = {
+        **RangeWay.STATE,
         "_token": PLAIN,
         "_until": PLAIN,
         "_wanting": PLAIN,
         "count": PLAIN,
         "size": PLAIN,
-        "strays": PLAIN,
     }
 
     rows = StoredRows

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from jsproto.core.conversation import Port
-from jsproto.core.state import Stateful, Word
+from jsproto.core.state import PLAIN, Codecs, Stateful, Word
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.range_rows import Rows
 from jsproto.jetstream.range_track import Track
@@ -48,6 +48,8 @@ class RangeWay(Stateful):
     """
 
     __slots__ = ("happened", "strays", "track")
+
+    STATE: ClassVar[Codecs] = {"strays": PLAIN}
 
     #: What is made of its frames.
     rows: ClassVar[type[Rows]]
