@@ -110,6 +110,7 @@ class ByDirect(RangeWay):
     def delivered(self, run: Sequence[Delivery], port: Port, now: float, *, closed: bool) -> None:
         """Messages and the end of a page."""
         page: list[Delivery] = []
+        places: list[int] = []
         try:
             for frame in run:
                 if closed or not self._token or frame[SUBJECT] != self._token:
@@ -117,24 +118,25 @@ class ByDirect(RangeWay):
                     continue
                 self._until = now + self._options.create_timeout
                 block = frame[BLOCK]
-                if block is not None and header_value(block, b"Nats-Sequence") is not None:
+                place = None if block is None else header_value(block, b"Nats-Sequence")
+                if place is not None:
                     page.append(frame)
+                    places.append(number(place))
                     continue
-                self._keep(page)
-                page = []
+                self._keep(page, places)
+                page, places = [], []
                 self._said(frame)
-            self._keep(page)
+            self._keep(page, places)
         except JsprotoError as error:
             self._token = ""
             self.happened.append((Happening.FATAL, error))
         self._ask(port, now)
 
-    def _keep(self, page: list[Delivery]) -> None:
-        """Messages for the reader, up to the end of the range."""
+    def _keep(self, page: list[Delivery], places: list[int]) -> None:
+        """Messages for the reader, each with its sequence, up to the end of the range."""
         if not page:
             return
         track = self.track
-        places = [number(place_of(frame[BLOCK], b"Nats-Sequence")) for frame in page]
         for before, place in zip([track.last, *places], places, strict=False):
             if place <= before:
                 raise InvalidResponse(f"{self._about}: expected a sequence behind {before}, seen {place}")
