@@ -53,10 +53,9 @@ class JsLimits(Document):
     strict: bool | None = member(FLAG)
 
 
-@final
 @frozen(kw_only=True, repr=False)
 class JsStats(Document):
-    """Use of JetStream on a server, in bytes and numbers."""
+    """Use of JetStream, on a server or by an account, in bytes and numbers."""
 
     memory: int = member(INTEGER, 0)
     storage: int = member(INTEGER, 0)
@@ -109,25 +108,18 @@ class StreamDetail(Document):
 
 @final
 @frozen(kw_only=True, repr=False)
-class AccountDetail(Document):
+class AccountDetail(JsStats):
     """What one account has of JetStream on a server; 2**64 - 1 is "no limit" in what is reserved."""
 
     name: str = member(TEXT, "")
     id: str = member(TEXT, "")
-    memory: int = member(INTEGER, 0)
-    storage: int = member(INTEGER, 0)
-    reserved_memory: int = member(INTEGER, 0)
-    reserved_storage: int = member(INTEGER, 0)
-    accounts: int = member(INTEGER, 0)
-    ha_assets: int = member(INTEGER, 0)
-    api: ApiStats = member(Nested(ApiStats), ApiStats())
     limits: AccountLimits | None = member(Nested(AccountLimits))
     stream_detail: Sequence[StreamDetail] = member(Many(Nested(StreamDetail)), ())
 
 
 @final
 @frozen(kw_only=True, repr=False)
-class Jsz(Document):
+class Jsz(JsStats):
     """JetStream on a server, with accounts, streams and consumers if they were asked for.
 
     Attributes:
@@ -139,13 +131,6 @@ class Jsz(Document):
     now: Timestamp | None = member(TIME)
     disabled: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     config: JsLimits | None = member(Nested(JsLimits))
-    memory: int = member(INTEGER, 0)
-    storage: int = member(INTEGER, 0)
-    reserved_memory: int = member(INTEGER, 0)
-    reserved_storage: int = member(INTEGER, 0)
-    accounts: int = member(INTEGER, 0)
-    ha_assets: int = member(INTEGER, 0)
-    api: ApiStats = member(Nested(ApiStats), ApiStats())
     limits: Mapping[str, object] | None = member(OBJECT)
     streams: int = member(INTEGER, 0)
     consumers: int = member(INTEGER, 0)
