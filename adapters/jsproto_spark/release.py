@@ -19,6 +19,7 @@ from typing import Final
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, RetentionPolicy
 from jsproto.jetstream.api.errors import ConsumerNotFound
 from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.wire.info import release_of
 from jsproto_io.blocking import SyncConsumer, SyncJetStream
 from jsproto_spark.errors import Unreadable, naming
 from jsproto_spark.link import asking, client
@@ -118,8 +119,8 @@ class Release:
 
 def resets(version: str) -> bool:
     """Whether a server of this version knows ``CONSUMER.RESET``."""
-    numbers = [int(part) for part in version.split("-", maxsplit=1)[0].split(".")[:2] if part.isdigit()]
-    return numbers >= [2, 14]
+    release = release_of(version)
+    return release is not None and release >= (2, 14)
 
 
 def _acknowledge(cursor: SyncConsumer, seq: int) -> None:

@@ -13,7 +13,6 @@ message is the message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias, final
@@ -24,6 +23,7 @@ from jsproto.core.state import Word
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api import values
 from jsproto.jetstream.api.values import INT64_MAX, UINT64_MAX
+from jsproto.wire.info import release_of
 
 # ------------------------------------------------------------------------------------------------ the automaton
 
@@ -154,9 +154,6 @@ class InProgress:
         return b"+WPI"
 
 
-_VERSION: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\b").match
-
-
 def _reason(given: str) -> str:
     if not isinstance(given, str):
         raise InvalidConfig(f"expected text as the reason of a term, seen {type(given).__name__}")
@@ -179,8 +176,8 @@ class Term:
 
     def known_to(self, version: str) -> Term:
         """The same for a server of this version: without the reason where it would not be understood."""
-        found = _VERSION(version)
-        return Term() if found is not None and (int(found[1]), int(found[2])) < (2, 10) else self
+        release = release_of(version)
+        return Term() if release is not None and release < (2, 10) else self
 
     def payload(self) -> bytes:
         """The body."""

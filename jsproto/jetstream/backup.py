@@ -42,6 +42,7 @@ from jsproto.jetstream.api.forms import FLAG, INTEGER, NAME, TEXT, TEXTS, TIME, 
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.snapshot import Origin
+from jsproto.wire.info import release_of
 
 DocumentT = TypeVar("DocumentT", bound=Document)
 
@@ -167,8 +168,8 @@ def file_name(name: str) -> str:
 
 def archive_name(version: str) -> str:
     """What the archive of a server of this version is called."""
-    numbers = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
-    return ARCHIVES[0] if numbers >= (2, 15) else ARCHIVES[1]
+    release = release_of(version)
+    return ARCHIVES[0] if release is not None and release >= (2, 15) else ARCHIVES[1]
 
 
 def as_file(document: Document | Origin) -> bytes:

@@ -18,6 +18,7 @@ from attrs import Factory, define
 
 from jsproto.jetstream.status import End
 from jsproto.wire.frames import Info
+from jsproto.wire.info import release_of
 from jsproto.wire.subjects import subject_matches
 
 #: Entries that one table keeps, the newest.
@@ -257,12 +258,7 @@ class Link:
     @property
     def version(self) -> tuple[int, int] | None:
         """Major and minor version of the server."""
-        parts = self.info.version.split(".") if self.info is not None else []
-        return (
-            (int(parts[0]), int(parts[1]))
-            if len(parts) > 1 and parts[0].isdigit() and parts[1].isdigit()
-            else None
-        )
+        return None if self.info is None else release_of(self.info.version)
 
     def interest_in(self, subject: str) -> list[Interest]:
         """Subscriptions that a message on this subject would reach."""

@@ -8,6 +8,7 @@ the link, like every other fault of the JSON (nesting, huge numbers, NaN, no obj
 from __future__ import annotations
 
 import json
+import re
 from typing import Final, cast
 
 from jsproto.errors import RemoteProtocolError, shorten
@@ -27,6 +28,7 @@ _NUMBERS: Final = ("proto", "port", "max_payload", "client_id")
 #: Spelt shorter on the wire than in :class:`Info`.
 _WIRE_NAMES: Final = {"lame_duck": "ldm", "api_level": "api_lvl"}
 _UINT64: Final = 2**64 - 1
+_RELEASE: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\b").match
 
 
 def parse_info(text: bytes) -> Info:
@@ -46,6 +48,15 @@ def parse_info(text: bytes) -> Info:
     if urls is not None:
         members["connect_urls"] = _urls(urls)
     return Info(raw=raw, **members)  # type: ignore[arg-type]  # each member's type was checked against the tables
+
+
+def release_of(version: str) -> tuple[int, int] | None:
+    """The first two numbers of a server's version, which say what it can do: ``(2, 14)`` of ``2.14.0-RC.1``.
+
+    ``None`` if it does not begin with them: some say ``dev``, or nothing.
+    """
+    found = _RELEASE(version)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def _json_object(text: bytes) -> dict[str, object]:

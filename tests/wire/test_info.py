@@ -4,7 +4,7 @@ import pytest
 
 from jsproto.errors import RemoteProtocolError
 from jsproto.wire.frames import Info
-from jsproto.wire.info import parse_info
+from jsproto.wire.info import parse_info, release_of
 
 
 def test_members_are_typed_and_renamed():
@@ -95,3 +95,25 @@ def test_any_fault_of_the_json_is_one_error(text):
 def test_a_known_member_of_the_wrong_type_is_named(member, value):
     with pytest.raises(RemoteProtocolError, match=r"expected .* as \w+ of INFO, seen"):
         parse_info(json.dumps({member: value}).encode())
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("2.9.10", (2, 9)),
+        ("2.14.0-RC.1", (2, 14)),
+        ("2.15-dev", (2, 15)),
+        ("v3.0.0", (3, 0)),
+        ("2.10", (2, 10)),
+        ("", None),
+        ("dev", None),
+        ("dev.1", None),
+        ("2", None),
+        ("2.x", None),
+        ("2.9x", None),
+        ("2.\u0661", None),
+        ("2." + "9" * 10, None),
+    ],
+)
+def test_the_release_of_a_server_is_read_as_far_as_its_version_is_one(version, release):
+    assert release == release_of(version)
