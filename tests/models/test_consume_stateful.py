@@ -1,4 +1,8 @@
-"""A consume on a real connection against the model server: whatever happens to the link, nothing stalls and nothing is lost."""
+"""A consume on a real connection against the model server: whatever happens, nothing stalls and nothing is lost.
+
+What happens: links are lost, servers restart and stop, leaders move, statuses come late, what a consumer says comes in
+another order than it was said, and the client's clock leaps.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from jsproto.jetstream.message import JsMessage
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
+from tests.models.unruly import Leaping, Unruly
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 ACK_WAIT = 5.0
@@ -62,9 +67,11 @@ class ConsumeModel(RuleBasedStateMachine):
         config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
         self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
         self.connection = Connection(Options(servers="nats://sim"), entropy=entropy(), now=0.0)
-        self.pair = Pair(self.connection, self.server, cutter=Cutter(seed, longest=300))
+        self.client, self.line = Leaping(self.connection), Unruly(self.server, seed)
+        self.pair = Pair(self.client, self.line, cutter=Cutter(seed, longest=300))
         self.pair.step()
         self.bounds = bounds
+        self.frozen = 0.0
         self.consume = self.open(expires)
         self.stored = 0
         self.acked: set[int] = set()
@@ -72,9 +79,14 @@ class ConsumeModel(RuleBasedStateMachine):
 
     def open(self, expires: float) -> Consume[JsMessage]:
         options = ConsumeOptions(expires=expires, **self.bounds)
-        consume: Consume[JsMessage] = self.connection.open(Consume(NEXT, options), self.pair.now)
+        consume: Consume[JsMessage] = self.connection.open(Consume(NEXT, options), self.now)
         self.pair.step()
         return consume
+
+    @property
+    def now(self) -> float:
+        """What the client's clock says."""
+        return self.pair.now + self.client.leapt
 
     # ------------------------------------------------------------------ what happens
 
@@ -88,7 +100,7 @@ class ConsumeModel(RuleBasedStateMachine):
     @rule(count=st.integers(1, 15))
     def take_and_ack(self, count):
         for _ in range(count):
-            item = self.connection.take(self.consume, self.pair.now)
+            item = self.connection.take(self.consume, self.now)
             if item is NEED_DATA or item is ENDED:
                 break
             self.ack(item)
@@ -96,7 +108,7 @@ class ConsumeModel(RuleBasedStateMachine):
 
     @rule()
     def take_all_and_ack(self):
-        items = self.connection.take_all(self.consume, self.pair.now)
+        items = self.connection.take_all(self.consume, self.now)
         if isinstance(items, list):
             for item in items:
                 self.ack(item)
@@ -104,7 +116,7 @@ class ConsumeModel(RuleBasedStateMachine):
 
     @rule()
     def take_and_hold(self):
-        item = self.connection.take(self.consume, self.pair.now)
+        item = self.connection.take(self.consume, self.now)
         if isinstance(item, JsMessage):
             self.held.append(item)
         self.pair.step()
@@ -143,9 +155,24 @@ class ConsumeModel(RuleBasedStateMachine):
         self.server.step_down("S", "C", self.pair.now)
         self.pair.step()
 
+    @rule(most=st.sampled_from([0.0, 0.4, 2.5, 9.0]))
+    def statuses_come_late(self, most):
+        self.line.late = most
+
+    @rule(mixed=st.booleans())
+    def what_comes_changes_places(self, mixed):
+        self.line.mixed = mixed
+
+    @rule(seconds=st.sampled_from([-3.0, -0.4, 0.4, 6.0, 3600.0]))
+    def the_clock_leaps(self, seconds):
+        # Behind a leap back the clock counts as standing still until it is where it was.
+        self.frozen = max(0.0, self.frozen - seconds)
+        self.client.leap(seconds)
+        self.pair.advance(0.0)
+
     def ack(self, item: JsMessage) -> None:
         self.acked.add(item.metadata.stream_sequence)
-        self.connection.settle(item, self.pair.now)
+        self.connection.settle(item, self.now)
 
     # ------------------------------------------------------------------ what always holds
 
@@ -173,6 +200,8 @@ class ConsumeModel(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "consume"):
             return
+        self.line.calm()
+        self.pair.advance(self.frozen)
         info: dict[str, object] = {}
         for _ in range(60):
             while self.consume.readable:
@@ -185,9 +214,9 @@ class ConsumeModel(RuleBasedStateMachine):
         assert (info["num_pending"], info["num_ack_pending"]) == (0, 0), "stalled"
         assert self.acked == set(range(1, self.stored + 1)), "lost"
         before = len(self.pair.events)
-        self.connection.tell(None, Wish.DRAIN, self.pair.now)
+        self.connection.tell(None, Wish.DRAIN, self.now)
         self.pair.advance(1.0)
-        assert self.connection.take(self.consume, self.pair.now) is ENDED
+        assert self.connection.take(self.consume, self.now) is ENDED
         self.pair.advance(10.0)
         assert [event for event in self.pair.events[before:] if isinstance(event, Closed)] == [Closed(None)]
         assert self.connection.next_deadline() is None
@@ -195,5 +224,5 @@ class ConsumeModel(RuleBasedStateMachine):
 
 TestConsume = ConsumeModel.TestCase
 TestConsume.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
