@@ -18,8 +18,8 @@ from jsproto.core.servers import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
 from jsproto.wire.secret import Secretive
 
-#: Bytes decrypted at once.
-_CHUNK: Final = 262_144
+#: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and first makes room for all that it may give.
+_CHUNK: Final = 16_384
 
 
 @final
