@@ -84,18 +84,19 @@ class _Proxy(Secretive):
     def parse(cls, url: str) -> Self:
         """A proxy from ``scheme://[user:password@]host[:port]``.
 
+        Nothing stands behind that: in a password with a slash in it a path would begin, and a host would be what is secret.
+
         Raises:
-            InvalidConfig: not such a URL. The text names no user info.
+            InvalidConfig: not such a URL. The text shows nothing of it: who knows which part is the password?
         """
         try:
             parts = urlsplit(url.strip())
             port = parts.port
         except ValueError:
             raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port, got no URL") from None
-        if parts.scheme != cls.SCHEME or not parts.hostname or _HOST(parts.hostname) is None:
-            raise InvalidConfig(
-                f"expected a proxy as {cls.SCHEME}://host:port, got {shorten(url.rpartition('@')[2])}"
-            )
+        more = parts.path.removeprefix("/") or parts.query or parts.fragment
+        if parts.scheme != cls.SCHEME or not parts.hostname or _HOST(parts.hostname) is None or more:
+            raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port, got another URL")
         user, password = (
             None if each is None else unquote(each) for each in (parts.username, parts.password)
         )
@@ -176,7 +177,7 @@ def tunnel_of(given: str | Tunnel | None) -> Tunnel | None:
     """
     if not isinstance(given, str):
         return given
-    scheme = given.strip().partition("://")[0]
+    scheme = given.strip().partition("://")[0].lower()
     kind = _KINDS.get(scheme)
     if kind is None:
         raise InvalidConfig(f"expected a proxy as {' or '.join(_KINDS)}://host:port, got another URL")

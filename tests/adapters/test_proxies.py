@@ -356,6 +356,8 @@ def test_an_end_is_felt_by_tls_over_a_way_that_stands(tmp_path):
         ("http://joe:a%40b@p:3128/", HttpProxy("p", 3128, "joe", "a@b")),
         ("socks5://[::1]:1081", SocksProxy("::1", 1081)),
         (" socks5://joe@p ", SocksProxy("p", 1080, "joe")),
+        ("HTTP://p:3128/", HttpProxy("p", 3128)),
+        ("Socks5://p", SocksProxy("p", 1080)),
     ],
 )
 def test_a_proxy_is_named_by_its_url(url, proxy):
@@ -372,6 +374,12 @@ def test_a_proxy_is_named_by_its_url(url, proxy):
         f"http://u:{CANARY}@",
         f"http://u:{CANARY}@p:x",
         f"http://u:{CANARY}@a b",
+        f"http://u:1/{CANARY}@p",
+        f"http://u:1?{CANARY}@p",
+        f"http://u:1#{CANARY}@p",
+        f"http://p/{CANARY}",
+        f"http://p?{CANARY}",
+        f"http://p#{CANARY}",
         CANARY,
         "http://",
     ],
@@ -381,6 +389,7 @@ def test_what_is_no_proxy_is_refused_without_a_secret(url):
         blocking.connect("nats://h", proxy=url)
 
     assert CANARY not in str(caught.value)
+    assert "://host:port" in str(caught.value)
 
 
 def test_a_password_is_not_shown_and_not_pickled():
