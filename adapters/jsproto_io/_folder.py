@@ -114,7 +114,7 @@ def _foreign_places(root: Path) -> Sequence[Path]:
 
 def _foreign(place: Path) -> SavedStream:
     """What the ``nats`` tool has saved of a stream; it knows no digest."""
-    origin = read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
+    origin = origin_of(place)
     archives = [name for name in ARCHIVES if (place / name).is_file()]
     if len(archives) != 1:
         raise InvalidBackup(f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}")
@@ -134,7 +134,7 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
         config = read_stream_file(_bytes(path), str(path))
     elif entry.archive is not None:
         path = place / ORIGIN
-        config = read_origin(_bytes(path), str(path)).config
+        config = origin_of(place).config
     else:
         raise InvalidBackup(f"expected the configuration {str(path)!r}, it is not there")
     if config.name != entry.name:
