@@ -34,11 +34,8 @@ _IN_PROGRESS: Final = InProgress()
 
 
 def _known(verb: Verb, info: Info) -> Verb:
-    return verb.known_to(info.version) if isinstance(verb, Term) else verb
-
-
-def _term(reason: str, info: Info) -> Term:
-    return Term(reason).known_to(info.version) if reason else _TERM
+    """As this server understands it."""
+    return verb.known_to(info.version) if isinstance(verb, Term) and verb.reason else verb
 
 
 class AsyncSettler(Protocol):
@@ -136,7 +133,8 @@ class AsyncMessage(JsMessage):
     async def term(self, reason: str = "") -> bool:
         """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
         client = self.feed.context.client
-        return await client.settle(Settlement(self, _term(reason, client.info)))
+        verb = _known(Term(reason) if reason else _TERM, client.info)
+        return await client.settle(Settlement(self, verb))
 
     async def in_progress(self) -> bool:
         """The message is being worked on: its ``ack_wait`` starts anew."""
@@ -183,7 +181,8 @@ class SyncMessage(JsMessage):
     def term(self, reason: str = "") -> bool:
         """The message shall never come again; ``reason`` shows up in the server's advisory (2.10; left out for older ones)."""
         client = self.feed.context.client
-        return client.settle(Settlement(self, _term(reason, client.info)))
+        verb = _known(Term(reason) if reason else _TERM, client.info)
+        return client.settle(Settlement(self, verb))
 
     def in_progress(self) -> bool:
         """The message is being worked on: its ``ack_wait`` starts anew."""
