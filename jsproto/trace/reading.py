@@ -69,7 +69,7 @@ class Trace:
         for line in self._lines:
             self._number += 1
             try:
-                record = read(self._text(line))
+                record = read(text_of(line))
             except (LocalProtocolError, ValueError, RecursionError, zlib.error) as error:
                 raise TraceError(str(error), self._number) from None
             if record is not None:
@@ -82,18 +82,9 @@ class Trace:
             return None
         self._number += 1
         try:
-            return self._text(line)
+            return text_of(line)
         except LocalProtocolError as error:
             raise TraceError(str(error), self._number) from None
-
-    @staticmethod
-    def _text(line: bytes) -> bytes:
-        """A line without its end."""
-        if len(line) > MOST_LINE:
-            raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, seen a longer one")
-        if line[-1:] != b"\n":
-            raise LocalProtocolError("expected the end of the line, the file breaks off in it")
-        return line.rstrip(b"\r\n")
 
     def _own_about(self) -> dict[str, str]:
         about: dict[str, str] = {}
@@ -124,10 +115,24 @@ def read_trace(data: bytes) -> Trace:
     Raises:
         TraceError: the first lines are not those of a trace.
     """
-    return Trace(_cut(data))
+    return Trace(lines_of(data))
 
 
-def _cut(data: bytes) -> Iterator[bytes]:
+def text_of(line: bytes) -> bytes:
+    """A line without its end.
+
+    Raises:
+        LocalProtocolError: it is too long, or has no end.
+    """
+    if len(line) > MOST_LINE:
+        raise LocalProtocolError(f"expected a line of at most {MOST_LINE} bytes, seen a longer one")
+    if line[-1:] != b"\n":
+        raise LocalProtocolError("expected the end of the line, the file breaks off in it")
+    return line.rstrip(b"\r\n")
+
+
+def lines_of(data: bytes) -> Iterator[bytes]:
+    """The lines in these bytes, each with its end, which is a line feed and nothing else; the last may have none."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start) + 1 or len(data)

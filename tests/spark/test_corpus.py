@@ -14,6 +14,7 @@ from jsproto_spark.corpus import elsewhere, rows
 from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
 from jsproto_spark.corpus.judging import judged
 from jsproto_spark.corpus.live import UNREADABLE, Memory
+from jsproto_spark.corpus.tables import _read
 from tests.recordings import RECORDINGS, name_of
 
 from .corpora import CORPUS, DEAF, TWICE, change_one_line, session
@@ -88,6 +89,15 @@ def test_a_trace_that_breaks_off_is_kept_as_far_as_it_goes_and_says_why():
     assert row["truncated"]
     assert row["error"].startswith(f"line {len(whole)}: expected a line that begins with")
     assert len(row["ev"]) == len(rows.row_of("t", whole)["ev"]) - 1
+
+
+def test_a_line_of_a_file_ends_where_that_of_a_trace_does():
+    text = b"#jsproto-trace/2\n: description one\rline\x0b\n= a connected\n"
+    file = pa.RecordBatch.from_pylist([{"path": "t", "content": text}])
+    [batch] = _read([file])
+    [row] = batch.to_pylist()
+
+    assert (row["error"], [each["line"] for each in row["ev"]]) == ("", [3])
 
 
 def test_what_is_no_trace_is_a_row_that_says_so():
@@ -242,9 +252,10 @@ def test_who_wants_no_more_leaves_no_process_behind(other_core):
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
-def test_a_trace_in_pieces_is_judged_like_a_whole_one(size):
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_a_trace_in_pieces_is_judged_like_a_whole_one(size, end):
     for name in ("trace-005", "trace-007", "trace-008"):
-        text = CORPUS[name]
+        text = CORPUS[name].replace(b"\n", end)
         memory, found = Memory(), []
         for start in range(0, len(text), size):
             memory, more = memory.after([text[start : start + size]])

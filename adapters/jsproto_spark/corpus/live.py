@@ -26,7 +26,7 @@ from jsproto.errors import LocalProtocolError
 from jsproto.trace import format as own
 from jsproto.trace.kept import kept, taken_up
 from jsproto.trace.lint import Finding, Lint
-from jsproto.trace.reading import MOST_LINE
+from jsproto.trace.reading import MOST_LINE, lines_of, text_of
 from jsproto.trace.rules.table import Severity
 from jsproto_spark.corpus.judging import violation
 
@@ -64,11 +64,12 @@ class Memory:
         judge, reader = taken_up(self.judge), own.LineReader(self.hidden, self.at)
         found: list[dict[str, Any]] = []
         number = self.line
-        *lines, rest = (self.rest + b"".join(pieces)).split(b"\n")
+        lines = list(lines_of(self.rest + b"".join(pieces)))
+        rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
         try:
             for line in lines:
                 number += 1
-                record = _record(reader, line, number)
+                record = _record(reader, text_of(line), number)
                 if record is not None:
                     found += map(violation, judge.feed(number, record))
             _short(rest)
@@ -117,7 +118,7 @@ def _memory(judge: bytes, at: float, hidden: int, line: int, rest: bytes) -> Mem
 
 def _record(reader: own.LineReader, line: bytes, number: int) -> Any:
     if number == 1:
-        if line.rstrip(b"\r") != own.FIRST_LINE.encode():
+        if line != own.FIRST_LINE.encode():
             raise LocalProtocolError(f"expected {own.FIRST_LINE}, seen {line[:64]!r}")
         return None
     return None if line[:2] == b": " else reader.read(line)

@@ -17,6 +17,7 @@ from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
 
+from jsproto.trace.reading import lines_of
 from jsproto_spark.corpus import elsewhere, rows
 from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
 
@@ -97,5 +98,5 @@ def differing(ours: Judged, theirs: Judged) -> DataFrame:
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for file in batch.to_pylist():
-            row = rows.row_of(file["path"], file["content"].splitlines(keepends=True))
+            row = rows.row_of(file["path"], lines_of(file["content"]))
             yield pa.RecordBatch.from_pylist([row], schema=rows.SCHEMA)
