@@ -12,7 +12,7 @@ from jsproto.trace.reading import Trace
 from jsproto.trace.recording import Happened, Wished
 from jsproto_spark.corpus import elsewhere, rows
 from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
-from jsproto_spark.corpus.judging import judged
+from jsproto_spark.corpus.judging import _plain, judged
 from jsproto_spark.corpus.live import UNREADABLE, Memory
 from jsproto_spark.corpus.tables import _read
 from tests.recordings import RECORDINGS, name_of
@@ -185,6 +185,10 @@ def test_the_fingerprint_is_that_of_the_decisions():
 
     assert again["replay"] == one["replay"]
     assert other["replay"]["decision_hash"] != one["replay"]["decision_hash"]
+
+
+def test_what_has_no_order_has_one_in_the_fingerprint():
+    assert _plain({"b", "a", "c"}) == _plain(frozenset("cab")) == ["'a'", "'b'", "'c'"]
 
 
 def test_columns_are_told_in_the_words_of_sql():

@@ -203,8 +203,10 @@ def _plain(part: object) -> object:
             )
         case Enum():
             return part.name
-        case list() | tuple() | set() | frozenset():
+        case list() | tuple():
             return [_plain(each) for each in cast("Iterable[object]", part)]
+        case set() | frozenset():  # whose order is another one in each process
+            return sorted(repr(_plain(each)) for each in cast("Iterable[object]", part))
         case None | bool() | int() | float() | str() | bytes():
             return part
         case Mapping():
