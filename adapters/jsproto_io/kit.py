@@ -1,12 +1,12 @@
 """What the adapters here are made of, for whoever writes another one: the half that does not wait, and its verbs in both colours.
 
 Theory. `AsyncClient` and `PluggedClient` have everything that users see: the three verbs, core NATS, JetStream, TLS, WebSockets, proxies, credentials,
-events, recordings. What is missing in them is how to wait and how to move bytes.
+events, recordings. What is missing in the second is how to wait and how to move bytes; the first is whole, and has one place where it sleeps.
 
 | for | take | and say |
 |---|---|---|
-| calls that block | `PluggedClient` | `_drive`: sleep until something comes or ``_deadline`` is due, and call ``_turn(0.0)`` of whoever it came for |
-| coroutines of another framework | `AsyncClient` | `_waiter`, `_woken`, `_wake`: a thing to wait on; `_kick`, `_arm`: pump soon, tick then; `_dial`, `_write`, `_hang_up`, `_failed`, `_authenticate`: one byte stream; `__aenter__`, `close`: the life; `_places`, `_probe`: for `rtts` |
+| calls that block | `PluggedClient` | `_drive`, to wait in another way: sleep until something comes or ``_deadline`` is due, and call ``_turn(0.0)`` of whoever it came for |
+| coroutines of another framework | `AsyncClient` | `_waiter`, `_woken`, `_wake`: a thing to wait on; `_kick`, `_arm`: pump soon, tick then; `_dial`, `_write`, `_hang_up`, `_failed`, `_authenticate`: one byte stream; `__aenter__`, `close`: the life; `_places`, `_probe`: for `rtts`; `_aside`: what waits for a disk, for backups |
 
 `jsproto_io.testing.check_driver` says whether it is done. These names stay what they are within a minor version; what begins with an underscore in
 them is for who derives from them, and for nobody else.
@@ -18,12 +18,14 @@ from jsproto_io._async import AsyncClient
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import Plug
 from jsproto_io._plugged import PluggedClient
+from jsproto_io._ways import Place
 
 __all__ = [
     "AsyncClient",
     "AsyncCredentials",
     "ConnectOptions",
     "Credentials",
+    "Place",
     "Plug",
     "PluggedClient",
     "Servers",
