@@ -29,7 +29,7 @@ from jsproto.core.message import Message
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, Sentinel
-from jsproto.core.servers import Server, at_addresses
+from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
@@ -243,16 +243,17 @@ class AsyncClient(Base):
             timeout: seconds for each of them.
 
         Returns:
-            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself.
+            Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
+            and so does each name behind a proxy, which alone looks them up.
         """
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = await self._places(server.host, server.port)
+                places = await self._places(server.host, server.port) if self._tunnel is None else ()
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
-            for each in at_addresses(server, [str(place[4][0]) for place in places]):
+            for each in self._probed(server, places):
                 try:
                     async with self._probe(each, self._words_of_a_probe(timeout)) as nc:
                         found[str(each)] = await nc.rtt(timeout)

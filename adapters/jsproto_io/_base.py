@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 
@@ -21,7 +21,7 @@ from jsproto.core.events import Authenticate, Dial, HangUp, Upgrade
 from jsproto.core.exchange import Stats
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
-from jsproto.core.servers import Server
+from jsproto.core.servers import Server, at_addresses
 from jsproto.driver import Driver, Order, Seat
 from jsproto.errors import (
     AuthorizationFailed,
@@ -45,6 +45,7 @@ from jsproto_io._layers import Layer, Over
 from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io._watch import Watch, watchers_of
+from jsproto_io._ways import Place
 from jsproto_io._web import Speaker, WebSocket, speaker
 from jsproto_io.proxies import Tunnel, tunnel_of
 from jsproto_io.recording import tape_of
@@ -158,6 +159,10 @@ class Base:
         words: ConnectOptions = {**self._words, **probe}
         words.pop("record", None)  # an incident of this client is not in the links of a probe
         return words
+
+    def _probed(self, server: Server, places: Sequence[Place]) -> list[Server]:
+        """What probes look at: the server at each of these addresses, or as it is named, where a proxy looks up its name."""
+        return [server] if self._tunnel else at_addresses(server, [str(place[4][0]) for place in places])
 
     # ------------------------------------------------------------------ driving
 

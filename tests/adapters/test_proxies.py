@@ -186,6 +186,39 @@ def test_each_link_goes_through_it(nats_server, relay):
     assert len(proxy.asked) == 3
 
 
+async def probed(connect, url, options):
+    async with connect(url, **options, **PROMPT) as nc:
+        return await nc.rtts()
+
+
+def probed_blocking(connect, url, options):
+    with connect(url, **options, **PROMPT) as nc:
+        return nc.rtts()
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_names_are_looked_up_by_the_proxy_and_by_nobody_else(adapter, nats_server, relay, monkeypatch):
+    module, backend = ADAPTERS[adapter]
+    connect = importlib.import_module(f"jsproto_io.{module}").connect
+    proxy = relay()
+    names = {"only.the.proxy.knows": "127.0.0.1"}
+    dial = socket.create_connection
+    monkeypatch.setattr(
+        socket, "create_connection", lambda place: dial((names.get(place[0], place[0]), place[1]))
+    )
+    url = f"nats://only.the.proxy.knows:{nats_server.port}"
+    options = {"proxy": f"http://127.0.0.1:{proxy.port}"}
+    if backend == "blocking":
+        found = probed_blocking(connect, url, options)
+    else:
+        found = anyio.run(probed, connect, url, options, backend=backend)
+
+    assert list(found) == [url]
+    assert isinstance(found[url], float), found
+    assert proxy.asked == [("only.the.proxy.knows", nats_server.port)] * 2
+
+
 # ------------------------------------------------------------------------------------------------ and instead
 
 
