@@ -168,21 +168,34 @@ def _pairs(messages: list[tuple[tuple[str, str], ...]]) -> pa.Array:
 
 
 def _map(messages: list[tuple[tuple[str, str], ...]]) -> pa.Array:
+    flat = list(chain.from_iterable(messages))
+    names = [name for name, _ in flat]
+    values = [value for _, value in flat]
+    counts = list(map(len, messages))
+    begins: Sequence[int] = range(len(names) + 1)
+    if not _alike(names, counts):
+        names, values, counts, begins = _grouped(messages)
+    lists = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), _texts(values), type=_TEXTS)
+    return pa.MapArray.from_arrays(_offsets(counts), _texts(names), lists, type=TYPES[MAP])
+
+
+def _alike(names: list[str], counts: list[int]) -> bool:
+    """Whether all messages have the same names in the same order, each once: what one publisher writes."""
+    width = counts[0]
+    first = names[:width]
+    same = counts.count(width) == len(counts) and names == first * len(counts)
+    return same and len(set(first)) == width
+
+
+def _grouped(
+    messages: list[tuple[tuple[str, str], ...]],
+) -> tuple[list[str], list[str], list[int], list[int]]:
+    """All names of each message once, all values in the order of the names, how many names each message has, and where the values of each name begin."""
     names: list[str] = []
     values: list[str] = []
     counts: list[int] = []
-    repeated: list[int] | None = None  # how many values each name has, once a name is seen to have several
+    repeated: list[int] = []
     for pairs in messages:
-        if len(pairs) < 2 or len(dict(pairs)) == len(pairs):
-            for name, value in pairs:
-                names.append(name)
-                values.append(value)
-            counts.append(len(pairs))
-            if repeated is not None:
-                repeated += [1] * len(pairs)
-            continue
-        if repeated is None:
-            repeated = [1] * len(names)
         grouped: dict[str, list[str]] = {}
         for name, value in pairs:
             grouped.setdefault(name, []).append(value)
@@ -190,6 +203,4 @@ def _map(messages: list[tuple[tuple[str, str], ...]]) -> pa.Array:
         values += chain.from_iterable(grouped.values())
         repeated += map(len, grouped.values())
         counts.append(len(grouped))
-    begins = range(len(names) + 1) if repeated is None else list(accumulate(repeated, initial=0))
-    lists = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), _texts(values), type=_TEXTS)
-    return pa.MapArray.from_arrays(_offsets(counts), _texts(names), lists, type=TYPES[MAP])
+    return names, values, counts, list(accumulate(repeated, initial=0))
