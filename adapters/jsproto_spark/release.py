@@ -5,7 +5,7 @@ is told once for each micro-batch, not once for each message:
 
 - *cursor*: a durable consumer of the stream, made before anything is read so that an interest stream keeps messages for it. Its
   floor is set by ``CONSUMER.RESET`` (2.14, ADR-60) to the next unread sequence; on an older server what is before it is pulled, without
-  payloads, and the last of it acknowledged, which with ack policy all covers the rest.
+  payloads, and the last of it acknowledged, which with ack policy all, and no other, covers the rest.
 - *purge*: everything before the next unread sequence, of the subjects that are read. Only of a work-queue stream, which is there to be
   emptied, and only if nobody else works on it.
 
@@ -19,6 +19,7 @@ from typing import Final
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, RetentionPolicy
 from jsproto.jetstream.api.errors import ConsumerNotFound
 from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.fetch_options import FetchMode
 from jsproto.wire.info import release_of
 from jsproto_io.blocking import SyncConsumer, SyncJetStream
 from jsproto_spark.errors import Unreadable, naming
@@ -26,9 +27,11 @@ from jsproto_spark.link import asking, client
 from jsproto_spark.offsets import Offset
 from jsproto_spark.options import Settings
 
-#: Messages of one pull, and seconds to wait for them.
+#: Messages of one pull.
 _RUN: Final = 500
-_WAIT: Final = 1.0
+#: Ack policies of a cursor that is there already, by which its floor can be set: by a reset, and by acknowledging.
+_RESET: Final = frozenset({AckPolicy.ALL, AckPolicy.EXPLICIT})
+_ACKNOWLEDGED: Final = frozenset({AckPolicy.ALL})
 
 
 class Release:
@@ -77,17 +80,26 @@ class Release:
         if read.release_mode == "purge":
             for subject in read.subjects or ("",):
                 stream.purge(seq=seq, filter_subject=subject)
-        elif resets(client(self.settings.where, 0.0).info.version):
+        elif self._resets():
             stream.consumer(read.cursor or "").reset(seq=seq)
         else:
             _acknowledge(stream.consumer(read.cursor or ""), seq)
 
     def _cursor(self, js: SyncJetStream) -> None:
-        """Make the durable consumer, unless it is there."""
-        read = self.settings.read
-        stream = js.stream(self.settings.where.stream)
+        """Make the durable consumer, unless it is there.
+
+        Raises:
+            Unreadable: one is there whose ack policy lets nobody set its floor.
+        """
+        where, read = self.settings.where, self.settings.read
+        stream = js.stream(where.stream)
         try:
-            stream.consumer(read.cursor or "").info()
+            policy = stream.consumer(read.cursor or "").info().config.ack_policy
+            if policy not in (_RESET if self._resets() else _ACKNOWLEDGED):
+                raise Unreadable(
+                    f"stream {where.stream!r}, see option cursor: expected ack policy all of consumer {read.cursor}, seen {policy}: "
+                    "what is before a sequence cannot be released by it"
+                )
         except ConsumerNotFound:
             stream.create_consumer(
                 durable_name=read.cursor,
@@ -96,6 +108,9 @@ class Release:
                 headers_only=True,  # nobody reads through it
                 filter_subjects=read.subjects,
             )
+
+    def _resets(self) -> bool:
+        return resets(client(self.settings.where, 0.0).info.version)
 
     def _may_purge(self, info: StreamInfo) -> None:
         where, read = self.settings.where, self.settings.read
@@ -124,9 +139,9 @@ def resets(version: str) -> bool:
 
 
 def _acknowledge(cursor: SyncConsumer, seq: int) -> None:
-    """Everything before ``seq``, in runs; what was pulled beyond it is given back."""
+    """Everything before ``seq``, in runs; what was pulled beyond it is given back. All of it is stored: nobody waits for more."""
     while True:
-        with cursor.fetch(_RUN, expires=_WAIT) as messages:
+        with cursor.fetch(_RUN, mode=FetchMode.NO_WAIT) as messages:
             pulled = list(messages)
         done = [each for each in pulled if each.metadata.stream_sequence < seq]
         for each in pulled[len(done) :]:

@@ -192,6 +192,52 @@ def test_before_there_was_a_reset_the_last_message_of_a_range_is_acknowledged(
         assert eventually(lambda: held(stream) == 0)
 
 
+@pytest.mark.parametrize(
+    ("version", "policy", "fits"),
+    [
+        ("2.12.8", "explicit", False),
+        ("2.12.8", "none", False),
+        ("2.12.8", "all", True),
+        ("2.15.1", "none", False),
+        ("2.15.1", "explicit", True),
+    ],
+)
+def test_a_cursor_whose_floor_cannot_be_set_is_refused_before_anything_is_read(
+    start_server, version, policy, fits, eventually
+):
+    # The ack of the last message of a range covers the others with ack policy all alone; else they stay for ever.
+    with connect(start_server(version=version).url) as nc:
+        stream = new_stream(nc, retention="interest")
+        stream.create_consumer(durable_name="spark-cursor", ack_policy=policy)
+        query = Query(nc, stream, **CURSOR, **NEXT)
+        if not fits:
+            with pytest.raises(
+                Unreadable, match=f"see option cursor: expected ack policy all .*, seen {policy}"
+            ):
+                query.initial()
+            return
+        query.initial()
+        fill(nc, stream, 30)
+        query.all()
+
+        assert eventually(lambda: held(stream) == 0)
+
+
+def test_nobody_waits_for_messages_behind_a_range(start_server):
+    # A pull that waits for a full run costs each micro-batch its whole expiry.
+    with connect(start_server(version="2.12.8").url) as nc:
+        stream = new_stream(nc, retention="interest")
+        query = Query(nc, stream, **CURSOR, **NEXT)
+        query.initial()
+        fill(nc, stream, 60)
+        with nc.subscribe(f"$JS.API.CONSUMER.MSG.NEXT.{stream.name}.spark-cursor", limit=1) as pulls:
+            nc.flush()
+            query.all()
+            (asked,) = [json.loads(pull.payload) for pull in pulls]
+
+        assert {"batch": 500, "no_wait": True} == asked
+
+
 def test_a_reset_came_with_2_14():
     assert [False, False, True, True, True] == [
         resets(version) for version in ("2.9.10", "2.13.9-RC.1", "2.14.0", "2.15.1-dev", "3.0.0")
