@@ -51,6 +51,7 @@ class Consumer(Settling):
         "_pace",
         "_paused_until",
         "_stalled",
+        "_withdrawn",
         "created",
         "in_memory",
     )
@@ -80,6 +81,8 @@ class Consumer(Settling):
         #: What was taken from the stream and may not go yet.
         self._held: Handing | None = None
         self._held_until = 0
+        #: Deliveries whose message has left the stream and which have not been closed yet.
+        self._withdrawn: list[AckAddress] = []
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -89,17 +92,17 @@ class Consumer(Settling):
         Only another ``max_ack_pending`` makes it do so.
         """
         turns = config.get("max_ack_pending") != self.config.get("max_ack_pending")
-        self._take_over(config)
+        self._take_over(config, now)
         if self._cursor.choose(config):
             self._cursor.deaf &= self._profile.multiple_filters
             self.stream.unfollowed(now)
             self._cursor.count()
         return turns
 
-    def _take_over(self, config: Table) -> None:
+    def _take_over(self, config: Table, now: int) -> None:
         self._settle_by(config)
         self._headers_only = bool(config.get("headers_only"))
-        self._paused_until = parse_rfc3339(text(config, "pause_until")) or 0
+        self._pause(parse_rfc3339(text(config, "pause_until")) or 0, now)
         self._pace.configure(config, self.stream.config)
 
     @property
@@ -246,29 +249,46 @@ class Consumer(Settling):
         """The stream has a new message; answers whether it is wanted."""
         return self._cursor.stored(message)
 
-    def removed(self, message: Stored, now: int, *, told: bool, purged: bool = False) -> bool:
-        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?
+    def removed(self, message: Stored, now: int) -> bool:
+        """A message left the stream; who still holds it is told that it counts as terminated. Is there room now for another?"""
+        self.withdrawn(message)
+        return self._terminate(now)
 
-        A purge settles by itself what it has taken, before anybody counts that as terminated.
-        """
+    def withdrawn(self, message: Stored) -> None:
+        """A message leaves the stream; that it counts as terminated is still to be said (nats-server ``decStreamPending``)."""
         self._cursor.removed(message)
         outstanding = self._ledger.outstanding.get(message.seq)
-        if told and outstanding is not None and self.filtered(message.subject):
-            count = max(1, self._ledger.again.get(message.seq, 0))
-            address = AckAddress(self.stream.name, self.name, count, message.seq, outstanding.consumer_seq)
-            room = not purged and self._done(address, now)[1]
-            self._advisories.terminated(address, self._profile.deletion_reason, now)
-            return room
         if outstanding is None:
             self._ledger.again.pop(message.seq, None)
-        return False
+        elif self.filtered(message.subject):
+            count = max(1, self._ledger.again.get(message.seq, 0))
+            self._withdrawn.append(
+                AckAddress(self.stream.name, self.name, count, message.seq, outstanding.consumer_seq)
+            )
+
+    def _terminate(self, now: int) -> bool:
+        addresses, self._withdrawn = self._withdrawn, []
+        room = False
+        for address in addresses:
+            room |= self._done(address, now)[1]
+            self._advisories.terminated(address, self._profile.deletion_reason, now)
+        return room
 
     def counted(self) -> None:
         """Several messages left at once: count anew what is ahead."""
         self._cursor.count()
 
-    def purged(self, pattern: str, begin: int, now: int) -> None:
-        """What is left under ``pattern`` begins at this sequence; 0 if nothing is (nats-server ``purge``)."""
+    def purged(self, pattern: str, begin: int, now: int) -> bool:
+        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Is there room now for another?
+
+        The purge settles first what it can by itself; what it has taken counts as terminated only then, so that room is
+        made by what was left over (the server does the latter in a goroutine of its own, which comes second).
+        """
+        self._skip_purged(pattern, begin, now)
+        return self._terminate(now)
+
+    def _skip_purged(self, pattern: str, begin: int, now: int) -> None:
+        """Go on behind what is gone, and owe no more of it (nats-server ``purge``)."""
         cursor, ledger, stream = self._cursor, self._ledger, self.stream
         careful = self._profile.careful_purge
         covered = [covers(pattern, each) for each in cursor.filters]
@@ -345,9 +365,13 @@ class Consumer(Settling):
 
     def pause(self, until: int, now: int) -> None:
         """Deliver nothing before ``until`` (nanoseconds; 0: at once)."""
-        self._paused_until = until if until > now else 0
+        self._pause(until, now)
         config = {name: value for name, value in self.config.items() if name != "pause_until"}
         self.config = {**config, "pause_until": rfc3339(until)} if until else config
+
+    def _pause(self, until: int, now: int) -> None:
+        # A pause that is over has no end to come: nothing is looked for because of it.
+        self._paused_until = until if until > now else 0
 
     def restarted(self, now: int) -> None:
         """The server comes back from its files: what was delivered is still owed, as far as it is still there."""

@@ -17,15 +17,19 @@ class Follower(Protocol):
     def turned(self, now: int) -> None:
         """Something may have changed: deliver what can be delivered."""
 
-    def removed(self, message: Stored, now: int, *, told: bool, purged: bool = False) -> bool:
-        """A message left the stream; ``told``: whoever holds it should know. Answers whether there is room for another."""
+    def removed(self, message: Stored, now: int) -> bool:
+        """A message left the stream. Answers whether there is room for another."""
         ...
+
+    def withdrawn(self, message: Stored) -> None:
+        """A purge takes a message out of the stream."""
 
     def counted(self) -> None:
         """Several messages left at once: count anew what is ahead."""
 
-    def purged(self, pattern: str, begin: int, now: int) -> None:
-        """What is left under ``pattern`` begins at this sequence; 0 if nothing is."""
+    def purged(self, pattern: str, begin: int, now: int) -> bool:
+        """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Answers whether there is room for another."""
+        ...
 
     def filtered(self, subject: str) -> bool:
         """Whether messages on this subject are for this consumer."""

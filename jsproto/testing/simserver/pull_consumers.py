@@ -42,11 +42,11 @@ class PullConsumer(Consumer):
         self._threshold = 0
         #: When to look whether anybody still uses it.
         self._idle_at = now
-        self._take_over(config)
+        self._take_over(config, now)
         self._idle_at = now + self._threshold
 
-    def _take_over(self, config: Table) -> None:
-        super()._take_over(config)
+    def _take_over(self, config: Table, now: int) -> None:
+        super()._take_over(config, now)
         self.waiting.resize(integer(config, "max_waiting"))
         self._priorities.configure(config)
         self.waiting.prioritized = self._priorities.sorted

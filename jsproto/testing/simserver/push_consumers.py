@@ -63,14 +63,14 @@ class PushConsumer(Consumer):
         self._flow_pending = 0
         self._pending_bytes = 0
         self._window = _WINDOW
-        self._take_over(config)
+        self._take_over(config, now)
         self._beat_at = now + self._heartbeat
         self._idle_since = now
         #: Somebody listens.
         self.active = outlet.bound(self._inbox, self._group)
 
-    def _take_over(self, config: Table) -> None:
-        super()._take_over(config)
+    def _take_over(self, config: Table, now: int) -> None:
+        super()._take_over(config, now)
         inbox = text(config, "deliver_subject")
         if inbox != self._inbox:
             # Another group alone is not noticed.

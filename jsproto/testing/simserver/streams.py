@@ -237,10 +237,10 @@ class Stream(Store):
 
     # ------------------------------------------------------------------------------------------------ the store
 
-    def _remove(self, message: Stored, now: int, *, told: bool = True) -> None:
+    def _remove(self, message: Stored, now: int) -> None:
         self.take(message)
         for follower in self.followers.values():
-            if follower.removed(message, now, told=told):
+            if follower.removed(message, now):
                 self._woken[follower] = None
 
     def _wake(self, now: int) -> None:
@@ -337,7 +337,7 @@ class Stream(Store):
                 # Stores in files do not know what it was.
                 gone = message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
                 for follower in self.followers.values():
-                    follower.removed(gone, now, told=True, purged=True)
+                    follower.withdrawn(gone)
         if everything and not keep:
             self.compact(below or self.last + 1)
         begin = self.first
@@ -346,7 +346,8 @@ class Stream(Store):
         for follower in list(self.followers.values()):
             if found and not singly:
                 follower.counted()
-            follower.purged(pattern, begin, now)
+            if follower.purged(pattern, begin, now):
+                self._woken[follower] = None
         self._wake(now)
         return len(found)
 

@@ -50,6 +50,17 @@ def test_an_update_leaves_the_pause_as_it_is(make):
     assert update(client, description="d")["config"]["pause_until"] == "2999-01-01T00:00:00Z"
 
 
+def test_a_pause_that_was_over_before_does_not_end_again(make):
+    client = make(consumer={"filter_subject": "s.a"})
+    assert take(client) == ""
+    client.server.request("CONSUMER.PAUSE.S.C", {"pause_until": "2001-01-01T00:00:00Z"}, 0.0)
+    publish(client, "s.b")
+    update(client)
+
+    assert client.server.next_deadline() != client.now
+    assert client.wait(0.1).hear() == ""
+
+
 def test_who_resumes_wakes_nobody_but_the_next_message_does(make):
     client = make(consumer={}, publish=1)
     client.server.request("CONSUMER.PAUSE.S.C", {"pause_until": "2999-01-01T00:00:00Z"}, 0.0)
@@ -242,3 +253,43 @@ def test_a_delete_request_with_a_body_that_is_no_json_says_something(make):
 
     assert client.request("STREAM.DELETE.S", "{")["error"]["err_code"] == 10038
     assert client.request("STREAM.DELETE.S", "{}")["success"] is True
+
+
+@pytest.mark.parametrize("version", ["2.12.8", "2.15.1"])
+def test_a_purge_that_leaves_owed_what_it_took_makes_room_by_its_termination(make, version):
+    client = make(version=version, consumer={"max_ack_pending": 1}, publish=2)
+    publish(client, "s.other")
+    publish(client)
+    told = terminated(client)
+    first, second = acks(take(client, 4)), []
+    for _ in range(2):
+        client.pub((first or second)[-1], "+ACK")
+        first, second = [], acks(client.hear())
+    assert second[0].split(".")[5] == "3"
+    client.server.request("STREAM.PURGE.S", {"filter": "s.other"}, client.now)
+    heard = client.hear()
+
+    assert numbers(heard) == [(1, 4, 4, 0)]
+    assert heard.count("Unacknowledged message was deleted") == 1
+    assert told() == 0
+    assert info(client)["num_ack_pending"] == 1
+
+
+def test_what_a_purge_has_settled_is_told_as_terminated_all_the_same(make):
+    client = make(consumer={"max_ack_pending": 1, "filter_subject": "s.a"}, publish=1)
+    take(client, 2)
+    told = terminated(client)
+    client.server.request("STREAM.PURGE.S", {"filter": "s.a"}, client.now)
+
+    assert told() == 1
+    assert info(client)["num_ack_pending"] == 0
+
+
+@pytest.mark.parametrize("version", ["2.12.8", "2.15.1"])
+def test_what_a_purge_has_terminated_counts_as_an_acknowledgement(make, version):
+    client = make(version=version, consumer={}, publish=1)
+    take(client)
+    assert "last_active" not in info(client)["ack_floor"]
+    client.server.request("STREAM.PURGE.S", {"filter": "s.a"}, client.now)
+
+    assert "last_active" in info(client)["ack_floor"]
