@@ -158,6 +158,7 @@ class Base:
         probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
         words: ConnectOptions = {**self._words, **probe}
         words.pop("record", None)  # an incident of this client is not in the links of a probe
+        words.pop("watch", None)  # and who watches this client would take the end of a probe for its end
         return words
 
     def _probed(self, server: Server, places: Sequence[Place]) -> list[Server]:

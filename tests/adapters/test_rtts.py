@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from jsproto.core.auth import Auth
+from jsproto.core.events import Closed, Connected
 from jsproto.core.servers import Server, at_addresses
 from jsproto.errors import AuthorizationFailed, ConnectFailed
 
@@ -69,6 +70,13 @@ def test_it_is_asked_with_the_credentials_of_the_client(use, start_server):
     assert first[server.url] > 0.0
     assert isinstance(second[server.url], AuthorizationFailed)
     assert use(server.url, rtts, auth=Auth(user="joe", password="pw"))[0][server.url] > 0.0
+
+
+def test_who_watches_the_client_hears_nothing_of_the_looks(use, nats_server):
+    heard = []
+    use(nats_server.url, rtts, watch=lambda _, told: heard.append(type(told)))
+
+    assert heard == [Connected, Closed]
 
 
 def test_an_address_is_known_by_the_name_of_its_server():
