@@ -163,12 +163,29 @@ class AuthorizationFailed(ServerError):
 
 
 class PermissionViolation(ServerError):
-    """The account may not publish or subscribe here. ``subject`` is the one that the server quoted."""
+    """The account may not publish or subscribe here.
 
-    def __init__(self, message: str, subject: str = "", operation: str = "") -> None:
+    Attributes:
+        subject: the one that the server quoted.
+        operation: ``publish`` or ``subscription``; empty if the server said neither.
+        queue: the queue group that was refused on that subject, if it was one.
+        sid: of the subscription, where the server names it: it ended one that stood, because permissions have changed.
+    """
+
+    def __init__(
+        self, message: str, subject: str = "", operation: str = "", queue: str = "", sid: str = ""
+    ) -> None:
         super().__init__(message)
         self.subject = subject
         self.operation = operation
+        self.queue = queue
+        self.sid = sid
+
+    def bars(self, subject: str, queue: str, sid: str) -> bool:
+        """Whether this is the subscription that was refused: others on its subject may stand, with another queue group or none."""
+        if self.operation != "subscription" or self.subject != subject:
+            return False
+        return self.sid == sid if self.sid else self.queue == queue
 
 
 class NoResponders(ServerError):

@@ -201,6 +201,11 @@ class Port(Stateful):
 
     # ------------------------------------------------------------------ interest
 
+    @property
+    def answers(self) -> str:
+        """What the connection subscribes to for the answers to calls, those of all ports: if that is refused, none will come."""
+        return f"{self._mux_root}.*.*"
+
     def subscribe(self, subject: str | None = None, queue: str = "") -> None:
         """State interest in ``subject``, or in a fresh inbox of this port. Replaces the interest stated before.
 

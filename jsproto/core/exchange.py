@@ -278,6 +278,8 @@ class Exchange:
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server refused a command: whoever sent one like that knows what it means."""
+        if subject == self.router.mux_subject:
+            self._muxed = False  # whoever calls next tries it again, and hears of it too
         for conversation in list(self.router.conversations.values()):
             conversation.refused(subject, error, now)
             self.stir(conversation, now)

@@ -188,9 +188,11 @@ class Script(Stateful, Generic[T]):
             self._token = port.call(self._step)
 
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
-        """The server refused a publish on ``subject``; no answer will come."""
+        """The server refused the call that was sent, or the interest in its answer; none will come."""
+        if not (isinstance(self._step, Call) and self._token):
+            return
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
-        if isinstance(self._step, Call) and self._token and self._step.subject == subject and not of_interest:
+        if subject == (port.answers if of_interest else self._step.subject):
             self._throw(error, port, now)
 
     def closed(self, error: JsprotoError | None, port: Port, now: float) -> None:

@@ -8,6 +8,7 @@ server hangs up behind it, it is the reason.
 from __future__ import annotations
 
 import re
+import sys
 from enum import Enum
 from typing import Final, final
 
@@ -67,7 +68,13 @@ ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
     ("server shutdown", Fate.ENDS, ServerError),
 )
 
-_QUOTED: Final = re.compile(r'(Publish|Subscription)[^"]*"([^"]*)"', re.IGNORECASE)
+#: What the server quotes is quoted as Go does it (``%q``).
+_TEXT: Final = r'"((?:[^"\\]|\\.)*)"'
+_QUOTED: Final = re.compile(
+    rf'(Publish|Subscription)[^"]*{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?', re.IGNORECASE
+)
+_ESCAPED: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
+_SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 @final
@@ -88,6 +95,18 @@ def refusal(text: str) -> Refusal:
     said = f"server said {shorten(text, 200)}"
     if kind is PermissionViolation:
         quoted = _QUOTED.search(text)
-        operation, subject = (quoted[1].lower(), quoted[2]) if quoted else ("", "")
-        return Refusal(fate, PermissionViolation(said, subject, operation), subject)
+        if quoted is None:
+            return Refusal(fate, PermissionViolation(said))
+        subject, queue, sid = (_unquoted(each or "") for each in quoted.groups()[1:])
+        return Refusal(fate, PermissionViolation(said, subject, quoted[1].lower(), queue, sid), subject)
     return Refusal(fate, kind(said))
+
+
+def _unquoted(text: str) -> str:
+    """What stood there before it was quoted."""
+    return _ESCAPED.sub(_meant, text)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    said = escape[1]
+    return _SHORT.get(said, said) if len(said) == 1 else chr(min(int(said[1:], 16), sys.maxunicode))

@@ -154,8 +154,9 @@ class Subscription(Conversation[Message]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The account may not subscribe here."""
-        of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
-        if of_interest and subject == self._subject and not self.ended:
+        if self.ended or not isinstance(error, PermissionViolation):
+            return
+        if error.bars(self._subject, self._queue, self.port.sid):
             self.end(error)
 
     def limited(self, count: int, now: float) -> None:

@@ -333,8 +333,9 @@ class BatchPublish(Conversation[PubAck]):
             self.end(lost)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """A message may not be published, or is too large to be sent: the batch has a gap."""
-        if not self.ended and self._rules.holds(subject) and self.state is not BatchState.NEW:
+        """A message may not be published, or is too large to be sent: the batch has a gap; or no answer will ever come."""
+        ours = self._rules.holds(subject) or subject == self.port.answers
+        if not self.ended and ours and self.state is not BatchState.NEW:
             self._let_go()
             self.end(error)
 

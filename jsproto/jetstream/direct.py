@@ -299,11 +299,11 @@ class DirectBatch(Conversation[StoredMessage]):
             self._ask(now)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
-        """Direct gets are not permitted."""
+        """Direct gets are not permitted, or there is no interest in answers."""
         if self._together:
             self._each.refused(self.port, subject, error, now)
             self._judge_each()
-        elif self._token and subject == self._subject:
+        elif self._token and subject in {self._subject, self.port.answers}:
             self.end(error)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:

@@ -313,8 +313,9 @@ class PushSubscription(PushFeed[M]):
         for script in self._scripts:
             script.refused(self.port, subject, error, now)
         self._judge(now)
+        port = self.port
         of_interest = isinstance(error, PermissionViolation) and error.operation == "subscription"
-        if of_interest and subject == self.port.subject:
+        if isinstance(error, PermissionViolation) and error.bars(port.subject, port.queue, port.sid):
             self.failed(error, now)
         elif not of_interest and self.flow.answered and subject == self.flow.answered:
             self.flow.forget()

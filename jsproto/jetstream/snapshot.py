@@ -258,7 +258,7 @@ class Snapshot(Transfer[bytes]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """Not permitted."""
-        if not self.ended and subject in {self._request, self.port.subject}:
+        if not self.ended and subject in {self._request, self.port.subject, self.port.answers}:
             self.end(error)
 
     def end(self, error: JsprotoError | None = None) -> None:
@@ -419,7 +419,7 @@ class Restore(Transfer[StreamInfo]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """Not permitted."""
-        if not self.ended and subject in {self._request, self._subject}:
+        if not self.ended and subject in {self._request, self._subject, self.port.answers}:
             self.end(error)
 
     def told(self, wish: Wish, now: float) -> None:

@@ -27,6 +27,7 @@ from jsproto.core.events import (
 )
 from jsproto.core.link import LinkState
 from jsproto.core.options import Options, Tls
+from jsproto.core.procedure import Procedure, Sleep
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Subscription
 from jsproto.errors import (
@@ -640,6 +641,64 @@ def test_permission_errors_reach_the_command_that_caused_them(wire):
     with pytest.raises(PermissionViolation):
         w.take(asked)
     assert w.connection.connected
+
+
+def pausing():
+    yield Sleep(1.0)
+
+
+VIOLATION = "-ERR 'Permissions Violation for Subscription to {}'\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [('"a"', "plain"), ('"a" using queue "q"', "queued"), ('"a" (sid "{queued}")', "queued")],
+)
+def test_only_the_subscription_that_is_refused_ends_though_others_are_on_its_subject(wire, text, refused):
+    w = wire().up()
+    subs = {
+        "plain": w.open(Subscription("a")),
+        "queued": w.open(Subscription("a", queue="q")),
+        "other": w.open(Subscription("a", queue="r")),
+    }
+    w.feed(VIOLATION.format(text.format(queued=subs["queued"].port.sid)).encode())
+
+    assert [name for name, each in subs.items() if each.ended] == [refused]
+    with pytest.raises(PermissionViolation):
+        w.take(subs[refused])
+
+
+def test_without_the_right_to_hear_answers_a_request_is_an_error_at_once(wire):
+    w = wire().up()
+    first, second = w.open(request("a")), w.open(request("b", timeout=60.0))
+    mux = w.lines()[0].split()[1]
+
+    assert mux.endswith(".*.*")
+
+    w.told()
+    w.feed(VIOLATION.format(f'"{mux}"').encode())
+    for each in (first, second):
+        with pytest.raises(PermissionViolation, match=r"_INBOX"):
+            w.take(each)
+    (notice,) = w.told()
+
+    assert notice.kind is NoticeKind.SERVER_ERROR
+
+    third = w.open(request("c"))
+
+    assert w.lines() == [f"SUB {mux} 1", f"PUB c {mux[:-3]}3.1 0"], "it is tried again, and refused again"
+
+    w.feed(VIOLATION.format(f'"{mux}"').encode())
+    with pytest.raises(PermissionViolation):
+        w.take(third)
+
+
+def test_one_who_waits_for_no_answer_does_not_mind_that_none_can_come(wire):
+    w = wire().up()
+    sub, flush, pause = w.open(Subscription("a")), w.open(Flush()), w.open(Procedure(pausing))
+    w.feed(VIOLATION.format(f'"{pause.port.answers}"').encode())
+
+    assert not any(each.ended for each in (sub, flush, pause))
 
 
 @pytest.mark.parametrize("text", ["maximum subscriptions exceeded", "Invalid Subject"])

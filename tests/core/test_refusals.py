@@ -50,18 +50,44 @@ def test_each_text_has_its_fate_and_error_B161(text, fate, kind, case):
 
 
 @pytest.mark.parametrize(
-    ("text", "operation", "subject"),
+    ("text", "operation", "subject", "queue", "sid"),
     [
-        ('Permissions Violation for Publish to "a.b"', "publish", "a.b"),
-        ('Permissions Violation for Publish with Reply of "_R_.x"', "publish", "_R_.x"),
-        ('Permissions Violation for Subscription to "a" using queue "q"', "subscription", "a"),
-        ("Permissions Violation for Something", "", ""),
+        ('Publish to "a.b"', "publish", "a.b", "", ""),
+        ('Publish with Reply of "_R_.x"', "publish", "_R_.x", "", ""),
+        ('Subscription to "a"', "subscription", "a", "", ""),
+        ('Subscription to "a" using queue "q"', "subscription", "a", "q", ""),
+        ('Subscription to "a" (sid "3")', "subscription", "a", "", "3"),
+        ("Something", "", "", "", ""),
+        # as nats-server 2.9.10 to 2.15.1 quote: %q of Go
+        (r'Subscription to "we\\ird"', "subscription", r"we\ird", "", ""),
+        (r'Subscription to "a\"b" using queue "c\"d"', "subscription", 'a"b', 'c"d', ""),
+        (r'Publish to "a\x7f\u200b\U000e0001\a\v"', "publish", "a\x7f\u200b\U000e0001\a\v", "", ""),
+        ('Publish to "ü.ä"', "publish", "ü.ä", "", ""),
+        (r'Publish to "\Uffffffff"', "publish", "\U0010ffff", "", ""),
     ],
 )
-def test_a_violation_names_operation_and_subject(text, operation, subject):
-    said = refusal(text)
+def test_a_violation_names_what_was_refused_as_it_was_before_it_was_quoted(
+    text, operation, subject, queue, sid
+):
+    said = refusal(f"Permissions Violation for {text}")
+    error = said.error
 
-    assert (operation, subject, subject) == (said.error.operation, said.error.subject, said.subject)
+    assert (operation, subject, queue, sid) == (error.operation, error.subject, error.queue, error.sid)
+    assert subject == said.subject
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_whatever_is_quoted_comes_back(subject):
+    quoted = "".join(
+        each
+        if each.isprintable() and each not in '"\\'
+        else f"\\{each}"
+        if each in '"\\'
+        else f"\\U{ord(each):08x}"
+        for each in subject
+    )
+
+    assert refusal(f'Permissions Violation for Publish to "{quoted}"').subject == subject
 
 
 @given(

@@ -485,6 +485,15 @@ def test_a_message_that_cannot_go_out_ends_the_batch_and_the_server_drops_it(err
     of.refused("s.b", error, 0.0)
 
 
+def test_a_batch_whose_answers_nobody_may_hear_ends() -> None:
+    of = batch()
+    put(of, "s.a", "s.b")
+    of.refused(of.port.answers, PermissionViolation("no", of.port.answers, "subscription"), 0.0)
+
+    with pytest.raises(PermissionViolation):
+        of.take(0.0)
+
+
 def test_a_refusal_before_anything_was_sent_is_of_somebody_else() -> None:
     of = batch()
     put(of, "s.a")

@@ -503,6 +503,14 @@ def test_what_is_not_permitted_is_said() -> None:
     rig.ended_with(PermissionViolation)
 
 
+def test_where_nobody_may_hear_answers_it_ends() -> None:
+    for rig in (Rig(), Rig(multi_last=["s.*"])):
+        answers = rig.batch.port.answers
+        rig.batch.refused(answers, PermissionViolation("no", answers, "subscription"), 0.0)
+
+        rig.ended_with(PermissionViolation)
+
+
 def test_closing_ends_it_and_what_comes_late_is_nothing() -> None:
     rig = Rig()
     rig.message(1, 9)

@@ -1511,7 +1511,9 @@ def test_a_connection_that_closes_behind_the_answer_to_the_delete_asks_for_no_ot
     [
         lambda sub: sub.failed(StatusError(409, "Bad"), 4.0),
         lambda sub: sub.delivered([status(sub, "409 Bad")], 4.0),
-        lambda sub: sub.refused(sub.port.subject, PermissionViolation("no", "", "subscription"), 4.0),
+        lambda sub: sub.refused(
+            sub.port.subject, PermissionViolation("no", sub.port.subject, "subscription"), 4.0
+        ),
         lambda sub: sub.closed(None, 4.0),
     ],
 )
@@ -1528,6 +1530,7 @@ def test_interest_that_is_refused_to_others_is_not_ours():
     sub.refused("other", PermissionViolation("no", "other", "subscription"), 1.0)
     assert not sub.ended
     sub.refused(sub.port.subject, PermissionViolation("no", sub.port.subject, "publish"), 1.0)
+    sub.refused(sub.port.subject, PermissionViolation("no", sub.port.subject, "subscription", "group"), 1.0)
 
     assert (sub.ended, kinds(sub)) == (False, [])
 

@@ -156,13 +156,14 @@ def test_a_snapshot_that_breaks_is_worth_nothing(status: bytes, text: str) -> No
 
 
 def test_each_way_to_end_is_an_error_of_its_own() -> None:
-    refused, nobody, odd, lost, denied, closed = (snapshot() for _ in range(6))
+    refused, nobody, odd, lost, denied, unheard, closed = (snapshot() for _ in range(7))
     replied(refused, refused._call, NO_STREAM)
     replied(nobody, nobody._call, block=NOBODY)
     replied(odd, odd._call, {"config": {}})
     lost.link_down(Disconnected("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
     denied.refused("$JS.API.STREAM.SNAPSHOT.S", PermissionViolation("no"), 0.0)
+    unheard.refused(unheard.port.answers, PermissionViolation("no"), 0.0)
     closed.closed(ConnectionClosed("over"), 0.0)
     chunk(closed, b"late")
     replied(closed, closed._call, SAID)
@@ -172,6 +173,7 @@ def test_each_way_to_end_is_an_error_of_its_own() -> None:
         (odd, InvalidResponse),
         (lost, Disconnected),
         (denied, PermissionViolation),
+        (unheard, PermissionViolation),
         (closed, ConnectionClosed),
     ):
         with pytest.raises(error):
@@ -305,10 +307,11 @@ def test_a_drain_before_the_server_said_where_to_waits_for_it() -> None:
 
 
 def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
-    exists, nobody, nowhere, bad, unmade, lost, denied = (
+    exists, nobody, nowhere, bad, unmade, lost, denied, unheard = (
         opened(Restore(API, ORIGIN)),
         opened(Restore(API, ORIGIN)),
         opened(Restore(API, ORIGIN)),
+        restore(),
         restore(),
         restore(),
         restore(),
@@ -324,6 +327,7 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
     lost.link_down(Disconnected("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
     denied.refused("$JS.SNAPSHOT.RESTORE.S.x", PermissionViolation("no"), 0.0)
+    unheard.refused(unheard.port.answers, PermissionViolation("no"), 0.0)
     for sink, error in (
         (exists, AlreadyExists),
         (nobody, NoResponders),
@@ -332,6 +336,7 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
         (unmade, InvalidRequest),
         (lost, Disconnected),
         (denied, PermissionViolation),
+        (unheard, PermissionViolation),
     ):
         replied(sink, 1, MADE)  # late
         with pytest.raises(error):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from jsproto.errors import JsprotoError
+from jsproto.errors import JsprotoError, PermissionViolation
 from jsproto.jetstream.api import permissions as allow
 from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.sizes import stored_size
@@ -127,3 +127,77 @@ def test_messages_take_the_room_that_was_estimated(start_server, storage: str) -
         )
 
         assert stream.info().state.bytes == expected
+
+
+# ---------------------------------------------------------------------------------------------- what is refused is said to whom it concerns
+
+ANSWERED = {
+    "request": lambda nc, js: nc.request("somebody"),
+    "request_many": lambda nc, js: list(entered(nc.request_many("somebody"))),
+    "publish": lambda nc, js: js.publish("heard.a", b"x"),
+    "publish_once": lambda nc, js: js.publish_once("heard.a", b"x"),
+    "window": lambda nc, js: left(js.publish_window(), ("heard.a", b"x")),
+    "info": lambda nc, js: js.stream_info("HEARD"),
+    "names": lambda nc, js: js.stream_names(),
+    "by_seq": lambda nc, js: js.stream("HEARD").messages.by_seq(1),
+    "next": lambda nc, js: js.stream("HEARD").consumer("C").next(),
+    "fetch": lambda nc, js: list(entered(js.stream("HEARD").consumer("C").fetch(1, expires=30.0))),
+    "consume": lambda nc, js: list(entered(js.stream("HEARD").consumer("C").consume())),
+    "subscribe": lambda nc, js: list(entered(js.subscribe("heard.a", stream="HEARD"))),
+    "ordered": lambda nc, js: list(entered(js.stream("HEARD").ordered())),
+    "read_range": lambda nc, js: list(entered(js.stream("HEARD").read_range(1, 2))),
+    "snapshot": lambda nc, js: list(entered(js.stream("HEARD").snapshot())),
+}
+
+
+def entered(feed):
+    with feed:
+        yield from feed
+
+
+def left(window, item):
+    with window:
+        window.put(item)
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.15.1"])
+def test_whoever_may_not_hear_answers_is_told_so_and_waits_for_no_timeout(start_server, within, version):
+    barred = 'permissions { subscribe { deny: ["_INBOX.>"] } }'
+    server = start_server(
+        version=version,
+        config=f"authorization {{ users: [ {{ user: u, password: p, {barred} }}, {{ user: admin, password: p }} ] }}",
+    )
+    address = server.url.removeprefix("nats://")
+    with connect(f"nats://admin:p@{address}") as admin:
+        admin.jetstream().create_stream(name="HEARD", subjects=["heard.*"]).create_consumer(durable_name="C")
+        admin.jetstream().publish("heard.a", b"x")
+    for use in ANSWERED.values():
+        with (
+            within(4.0),  # less than any verb waits by itself
+            connect(f"nats://u:p@{address}") as nc,
+            pytest.raises(PermissionViolation, match="_INBOX"),
+        ):
+            use(nc, nc.jetstream())
+    with connect(f"nats://u:p@{address}", inbox_prefix="mine") as nc:
+        assert nc.jetstream().stream_info("HEARD").state.messages >= 1
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.15.1"])
+def test_a_queue_group_that_is_refused_costs_nobody_else_his_subscription(start_server, version):
+    barred = r'permissions { subscribe { deny: ["a secret", "we\\ird"] } }'
+    server = start_server(
+        version=version, config=f"authorization {{ users: [ {{ user: u, password: p, {barred} }} ] }}"
+    )
+    with (
+        connect(f"nats://u:p@{server.url.removeprefix('nats://')}") as nc,
+        nc.subscribe("a") as plain,
+        nc.subscribe("a", queue="open") as queued,
+        nc.subscribe("a", queue="secret") as refused,
+        nc.subscribe(r"we\ird") as odd,
+    ):
+        for each in (refused, odd):
+            with pytest.raises(PermissionViolation):
+                each.next(5.0)
+        nc.publish("a", b"x")
+
+        assert [each.next(5.0).payload for each in (plain, queued)] == [b"x", b"x"]
