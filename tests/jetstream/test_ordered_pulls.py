@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import pytest
 
@@ -360,3 +361,71 @@ def test_heartbeats_are_watched_from_each_request_on_unless_the_server_keeps_the
 
     assert asker.ask(3.0).pulls.liveness.deadline == 13.0
     assert paced.ask(3.0).pulls.liveness.deadline is None
+
+
+# ------------------------------------------------------------------ a line that is stuck
+
+
+class Stuck:
+    """A server without heartbeats that serves pulls in turn, behind a line on which nothing moves for some time, both ways.
+
+    Attributes:
+        open: its pulls: token, messages owed, when it ends.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.draw = Random(seed)
+        self.bound = self.draw.choice([2, 4, 7])
+        self.asker = Asker(paced=True, max_messages=self.bound, expires=4.0, idle_heartbeat=1.0).ask()
+        self.now = 0.0
+        self.open: list[list] = []
+        self.there: list[Publish] = []
+        self.back: list[tuple[str, int]] = []
+
+    def step(self, *, stuck: bool) -> None:
+        """Some time passes; what is on the line arrives, unless it is stuck."""
+        pulls = self.asker.pulls
+        self.now += self.draw.choice([0.1, 0.3, 1.0])
+        self.there += self.asker.port.commands
+        self.asker.port.commands.clear()
+        if not stuck:
+            self.open += [
+                [each.reply, json.loads(each.payload)["batch"], self.now + 4.0] for each in self.there
+            ]
+            self.there.clear()
+        self.back += [(token, owed) for token, owed, end in self.open if end <= self.now]
+        self.open = [each for each in self.open if each[2] > self.now]
+        for _ in range(self.draw.choice([0, 0, 1, 2, 5])):
+            if self.open:
+                self.back.append(("", 1))
+                self.open[0][1] -= 1
+                self.open = [each for each in self.open if each[1]]
+        if not stuck:
+            for token, owed in self.back:
+                if not token:
+                    pulls.taken(self.asker.received(1))
+                elif pulls.knows((self.asker.port.sid, token, "", b"", b"")):
+                    pending = f"Nats-Pending-Messages: {owed}\r\nNats-Pending-Bytes: 0\r\n"
+                    self.asker.ended(EXPIRED, self.now, token, pending)
+            self.back.clear()
+        pulls.ticked(self.now)
+        self.asker.ask(self.now)
+
+
+def test_pulls_that_are_overdue_behind_a_stuck_line_never_wait_in_vain():
+    """A consume takes a fresh inbox then. Here late messages are credited to the pulls that came after, and statuses set that right."""
+    overdue = 0
+    for seed in range(60):
+        world = Stuck(seed)
+        stuck = False
+        for _ in range(250):
+            stuck = world.draw.random() < (0.94 if stuck else 0.15)
+            world.step(stuck=stuck)
+        for _ in range(150):
+            world.step(stuck=False)
+            sent = [json.loads(each.payload)["batch"] for each in world.asker.port.commands]
+            assert world.open or sent or not world.asker.tokens
+        overdue += world.asker.pulls.ledger.counts.get(End.DEADLINE, 0)
+
+        assert sum(each[1] for each in world.open) + sum(sent) == world.asker.pulls.lead.asked <= world.bound
+    assert overdue > 500
