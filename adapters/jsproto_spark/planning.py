@@ -11,11 +11,6 @@ def behind(facts: RangeFacts) -> int:
     return facts.last_seq + 1
 
 
-def first(facts: RangeFacts) -> int:
-    """The stream's first sequence; with an empty stream the one behind its last."""
-    return min(facts.first_seq, behind(facts)) if facts.messages and facts.first_seq else behind(facts)
-
-
 def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | None:
     """The first sequence that is still there, if messages of ``[lo, hi)`` before it have vanished; ``None`` if none has.
 
@@ -23,9 +18,9 @@ def vanished(lo: int, hi: int, facts: RangeFacts, *, filtered: bool) -> int | No
     acknowledged moves it over what was meant for others; with filters nobody can tell that from a loss.
     """
     others = filtered and facts.retention != RetentionPolicy.LIMITS
-    if facts.compacts or others or lo >= first(facts):
+    if facts.compacts or others or lo >= facts.first_seq:
         return None
-    return min(first(facts), hi)
+    return min(facts.first_seq, hi)
 
 
 def capped(
@@ -40,7 +35,7 @@ def capped(
         most_messages: most sequences, counted from the first that the stream still has, since nothing is read before it.
         most_bytes: about the most bytes.
     """
-    begin = max(start, min(first(facts), end))
+    begin = max(start, min(facts.first_seq, end))
     stop = end
     if most_messages is not None:
         stop = min(stop, begin + most_messages)

@@ -84,7 +84,7 @@ class Reading:
             begin = read.starting_offsets or default
             if isinstance(begin, int):
                 return begin
-            return planning.first(facts) if begin == "earliest" else planning.behind(facts)
+            return facts.first_seq if begin == "earliest" else planning.behind(facts)
         seq = self.since(moment)
         if seq is None and read.starting_offsets_by_timestamp_strategy == "error":
             raise Unreadable(

@@ -142,7 +142,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if begin.created != created:
             if strict:
                 raise recreated(begin.stream, begin.created, created)
-            return self._born(facts, planning.first(facts))
+            return self._born(facts, facts.first_seq)
         if planning.behind(facts) < begin.seq and begin.seq > begin.init and strict:
             raise shrunk(begin.stream, begin.seq, facts.last_seq)
         return evolve(begin, what=self.what)

@@ -5,8 +5,9 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.range_plan import RangeFacts
-from jsproto_spark.planning import behind, capped, first, vanished
+from jsproto_spark.planning import behind, capped, vanished
 
 FACTS = RangeFacts(
     stream="S",
@@ -24,11 +25,15 @@ FACTS = RangeFacts(
 NO_LIMIT = {"most_messages": None, "most_bytes": None}
 
 
-def test_a_stream_ends_behind_its_last_sequence_and_an_empty_one_begins_there():
-    assert (101, 201) == (first(FACTS), behind(FACTS))
-    empty = evolve(FACTS, messages=0, bytes=0, first_seq=201)
-    assert (201, 201) == (first(empty), behind(empty))
-    assert 1 == first(evolve(FACTS, messages=0, bytes=0, first_seq=0, last_seq=0))
+@pytest.mark.parametrize(
+    ("first", "last", "messages"), [(101, 200, 100), (201, 200, 0), (0, 0, 0), (1, 0, 0)]
+)
+def test_a_stream_ends_behind_its_last_sequence_and_an_empty_one_begins_there(first, last, messages):
+    state = {"first_seq": first, "last_seq": last, "messages": messages}
+    facts = RangeFacts.of(StreamInfo.from_wire({"config": {"name": "S"}, "state": state}))
+
+    assert last + 1 == behind(facts)
+    assert (first if messages else last + 1) == facts.first_seq
 
 
 @pytest.mark.parametrize(
