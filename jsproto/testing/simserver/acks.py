@@ -18,6 +18,10 @@ PREFIX: Final = "$JS.ACK."
 ACCOUNT_HASH: Final = "szMpdrwD"
 
 
+#: What acknowledges.
+_ACKS: Final = frozenset({b"", b"+ACK", b"+OK"})
+
+
 class AckAddress(NamedTuple):
     """Which delivery of which consumer. The three numbers are 0 where the subject holds none."""
 
@@ -40,12 +44,21 @@ class AckWord(Enum):
     UNKNOWN = "UNKNOWN"
 
 
+#: The word of nearly every payload: a member of an enum is looked up through its class each time.
+ACK: Final = AckWord.ACK
+
+
 def ack_subject(
     stream: str, consumer: str, numbers: tuple[int, int, int, int, int], *, v2: bool, domain: str = ""
 ) -> str:
     """The reply subject of a delivery; ``numbers``: deliveries, stream seq, consumer seq, timestamp, pending."""
+    return ack_front(stream, consumer, v2=v2, domain=domain) + ".".join(map(str, numbers))
+
+
+def ack_front(stream: str, consumer: str, *, v2: bool, domain: str = "") -> str:
+    """What the reply subjects of a consumer have in front of their numbers."""
     front = f"{PREFIX}{domain or '_'}.{ACCOUNT_HASH}." if v2 else PREFIX
-    return f"{front}{stream}.{consumer}.{numbers[0]}.{numbers[1]}.{numbers[2]}.{numbers[3]}.{numbers[4]}"
+    return f"{front}{stream}.{consumer}."
 
 
 def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress | None:
@@ -60,13 +73,24 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
         rest = tokens[4:]
     else:
         return None
-    return AckAddress(rest[0], rest[1], _number(rest[2]), _number(rest[3]), _number(rest[4]))
+    stream, consumer, deliveries, stream_seq, consumer_seq = rest[:5]
+    digits = deliveries + stream_seq + consumer_seq
+    if (
+        len(digits) <= 20
+        and digits.isdigit()
+        and digits.isascii()
+        and deliveries
+        and stream_seq
+        and consumer_seq
+    ):
+        return AckAddress(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq))
+    return AckAddress(stream, consumer, _number(deliveries), _number(stream_seq), _number(consumer_seq))
 
 
 def ack_word(payload: bytes, *, term_reason: bool) -> AckWord:
     """The meaning of a payload. ``term_reason``: a termination may carry a reason (2.10 and later)."""
-    if payload in {b"", b"+ACK", b"+OK"}:
-        return AckWord.ACK
+    if payload in _ACKS:
+        return ACK
     if payload.startswith(b"+NXT"):
         return AckWord.NEXT
     if payload.startswith(b"-NAK"):
@@ -95,4 +119,4 @@ def nak_delay(payload: bytes) -> int | None:
 
 
 def _number(token: str) -> int:
-    return int(token) if token.isascii() and token.isdigit() and len(token) <= 20 else 0
+    return int(token) if token.isdigit() and len(token) <= 20 and token.isascii() else 0

@@ -100,7 +100,9 @@ class Batches:
 
     def deadline(self) -> int | None:
         """When the first batch will have been silent for too long."""
-        return min((batch.heard_at + _SILENCE for batch in self._open.values()), default=None)
+        if not self._open:
+            return None
+        return min(batch.heard_at + _SILENCE for batch in self._open.values())
 
     def ticked(self, now: int) -> None:
         """Abandon what has been silent for too long."""

@@ -13,11 +13,11 @@ somebody listens on.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import TypeAlias
 
-from jsproto.testing.simserver.acks import AckAddress, ack_subject
+from jsproto.testing.simserver.acks import AckAddress, ack_front
 from jsproto.testing.simserver.documents import Table, integer, text
-from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
+from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339
 from jsproto.testing.simserver.headers import header, with_headers
 from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Outlet
@@ -28,22 +28,15 @@ from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
 from jsproto.testing.simserver.subjects import covers
 
-
-class Handing(NamedTuple):
-    """A message on its way out: to which inbox, as which delivery, and how large it counts."""
-
-    inbox: str
-    message: Stored
-    reply: str
-    block: bytes | None
-    payload: bytes
-    size: int
+#: A message on its way out: to which inbox, which one, its reply subject, header block and payload, and how large it counts.
+Handing: TypeAlias = tuple[str, Stored, str, bytes | None, bytes, int]
 
 
 class Consumer(Settling):
     """One consumer of a stream, whoever its messages go to."""
 
     __slots__ = (
+        "_ack_front",
         "_address",
         "_headers_only",
         "_held",
@@ -74,6 +67,7 @@ class Consumer(Settling):
         self.in_memory = stream.in_memory or bool(config.get("mem_storage"))
         #: Form and domain of its acknowledgement subjects.
         self._address = (v2, domain)
+        self._ack_front = ack_front(stream.name, name, v2=v2, domain=domain)
         self._stalled = False
         self._paused_until = 0
         self._headers_only = False
@@ -154,7 +148,7 @@ class Consumer(Settling):
     def turned(self, now: int) -> None:
         """Something may have changed: deliver what can be delivered."""
         self._stalled = False
-        while self._ready() and self._paused_until <= now and self._held is None and self._turn(now):
+        while self._held is None and self._paused_until <= now and self._ready() and self._turn(now):
             pass
         if self._pace.slow and self._held is None:
             self._pace.rested(self._cursor.next_seq)
@@ -177,7 +171,7 @@ class Consumer(Settling):
         """A message has gone to its inbox."""
 
     def _turn(self, now: int) -> bool:
-        """Deliver one message; ``False``: none could be."""
+        """Deliver one message; ``False``: there is no other, or none could be."""
         taken = self._next(now)
         if taken is None:
             return False
@@ -185,36 +179,35 @@ class Consumer(Settling):
         cursor = self._cursor
         if count == 1:
             cursor.handed()
-        v2, domain = self._address
-        numbers = (count, message.seq, self._consumer_seq, message.time, cursor.pending)
-        reply = ack_subject(self.stream.name, self.name, numbers, v2=v2, domain=domain)
+        reply = f"{self._ack_front}{count}.{message.seq}.{self._consumer_seq}.{message.time}.{cursor.pending}"
         block, payload = message.block, message.payload
         if self._headers_only:
             block, payload = _headers_only(block, len(payload)), b""
-        size = message.subject_size + len(reply) + len(block or b"") + len(payload)
+        size = message.subject_size + len(reply) + len(payload)
+        if block is not None:
+            size += len(block)
         inbox = self._inbox_for(size, now)
         if inbox is None:
             if count == 1:
                 cursor.handed(back=True)
             self._put_back(message.seq, count, single=single)
             return False
-        handing = Handing(inbox, message, reply, self._dressed(block), payload, size)
+        handing = (inbox, message, reply, self._dressed(block), payload, size)
         wait = self._pace.wait(message, size, now) if self._pace.slow else 0
         if wait:
             self._held, self._held_until = handing, now + wait
             return False
         self._hand(handing, now)
-        return True
+        return bool(self._ledger.due) or self._full or not cursor.at_end
 
     def _dressed(self, block: bytes | None) -> bytes | None:
         """The header block as it goes out."""
         return block
 
     def _hand(self, handing: Handing, now: int) -> None:
-        self._sent(handing.message.seq, now)
-        self._outlet.deliver(
-            handing.inbox, handing.message.subject, handing.reply, handing.block, handing.payload
-        )
+        inbox, message, reply, block, payload, _ = handing
+        self._sent(message.seq, now)
+        self._outlet.deliver(inbox, message.subject, reply, block, payload)
         self._handed(handing, now)
 
     def _next(self, now: int) -> tuple[Stored, int, bool] | None:
@@ -387,10 +380,12 @@ class Consumer(Settling):
 
     def deadline(self) -> int | None:
         """The next moment at which something may be due, in nanoseconds."""
-        paused = self._paused_until if self._paused_until and self._ready() else None
-        held = self._held_until if self._held is not None else None
-        moments = (self._check_at, held, paused, self._own_deadline())
-        return min((moment for moment in moments if moment is not None), default=None)
+        at = earlier(self._check_at, self._own_deadline())
+        if self._held is not None:
+            at = earlier(at, self._held_until)
+        if self._paused_until and self._ready():
+            at = earlier(at, self._paused_until)
+        return at
 
     @abstractmethod
     def _own_deadline(self) -> int | None:

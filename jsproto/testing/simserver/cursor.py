@@ -81,7 +81,8 @@ class Cursor:
 
     def wants(self, subject: str) -> bool:
         """Whether messages on this subject are for the consumer."""
-        return not self.filters or any(matches(pattern, subject) for pattern in self.filters)
+        filters = self.filters
+        return not filters or any(matches(pattern, subject) for pattern in filters)
 
     def hears(self, subject: str) -> bool:
         """Whether it is told of what comes and goes on a subject; wildcards in it are words as any others."""
@@ -116,6 +117,11 @@ class Cursor:
         elif self._pending > 0:
             self._pending = min(self._pending, len(stream), stream.last - self.next_seq + 1)
 
+    @property
+    def at_end(self) -> bool:
+        """Another step would find nothing, and change nothing."""
+        return not self._pending and not self._skips and self.next_seq > self._stream.last
+
     def step(self) -> tuple[Stored, bool] | None:
         """The next message, and whether it came from the list of single ones; ``None`` at the end."""
         if self._skips:
@@ -124,16 +130,16 @@ class Cursor:
             message = self._stream.message(seq)
             return (message, True) if message is not None else None
         stream, filters = self._stream, self.filters
-        at = max(self.next_seq, stream.first)
-        while at <= stream.last:
+        at, last = max(self.next_seq, stream.first), stream.last
+        while at <= last:
             found = stream.message(at)
             at += 1
             if found is not None and (not filters or self.wants(found.subject)):
                 self.next_seq = at
                 return found, False
-        self.next_seq = max(self.next_seq, stream.last + 1)
-        if self._pending and self.next_seq > stream.last:
-            self._pending, self._counted_to = 0, stream.last
+        self.next_seq = max(self.next_seq, last + 1)
+        if self._pending and self.next_seq > last:
+            self._pending, self._counted_to = 0, last
         return None
 
     def jump(self, seq: int) -> None:

@@ -44,11 +44,6 @@ class Asking(Protocol):
     name: str
     last: int
 
-    @property
-    def sealed(self) -> bool:
-        """Nothing may change any more."""
-        ...
-
     def newest(self, pattern: str) -> tuple[int, bytes]:
         """Sequence and payload of the newest message under ``pattern``; 0 if there is none."""
         ...
@@ -84,7 +79,7 @@ class DuplicateError(Exception):
 class Gate:
     """The checks of one stream, and its memory of message ids."""
 
-    __slots__ = ("_ids", "_profile", "_stream", "last_id")
+    __slots__ = ("_counts", "_ids", "_max_size", "_profile", "_sealed", "_stream", "last_id")
 
     def __init__(self, stream: Asking, profile: Profile) -> None:
         self._stream = stream
@@ -92,6 +87,14 @@ class Gate:
         self._ids: dict[bytes, tuple[int, int]] = {}
         #: Id of the message that was stored last, empty if it had none.
         self.last_id = b""
+        self._sealed = self._counts = False
+        self._max_size = -1
+
+    def configure(self, config: Table) -> None:
+        """Take over what is asked for with each message."""
+        self._sealed = bool(config["sealed"])
+        self._counts = bool(config.get("allow_msg_counter"))
+        self._max_size = integer(config, "max_msg_size")
 
     def stored(self, ident: bytes, seq: int, now: int) -> None:
         """A message was stored under this id, if it has one."""
@@ -123,16 +126,16 @@ class Gate:
             DroppedError: it is dropped without a word.
             DuplicateError: it is stored already.
         """
-        config, profile = self._stream.config, self._profile
+        profile = self._profile
         if profile.size_first:
             self.check_size(block or b"", payload)
-        if self._stream.sealed:
+        if self._sealed:
             raise RefusedError(refusals.SEALED)
-        counts = bool(config.get("allow_msg_counter"))
         if block is None:
-            if counts:
+            if self._counts:
                 raise RefusedError(numbered(10169))
-            self.check_size(b"", payload)
+            if not profile.size_first:
+                self.check_size(b"", payload)
             return Admitted(None, payload, b"", b"", 0, None)
         increment = self._increment(block, payload) if profile.counters else None
         ident = header(block, b"Nats-Msg-Id") or b""
@@ -148,7 +151,7 @@ class Gate:
             raise RefusedError(refusals.WRONG_LAST_MSG_ID.about(self.last_id.decode("utf-8", "replace")))
         rollup = self._rollup(block)
         total = None
-        if counts:
+        if self._counts:
             total, payload = self._count(subject, increment, {})
         self.check_size(block, payload)
         return Admitted(self._stripped(block), payload, ident, rollup, ttl, total)
@@ -159,7 +162,6 @@ class Gate:
         Raises:
             RefusedError: one of them is refused, and with it all.
         """
-        counts = bool(self._stream.config.get("allow_msg_counter"))
         admitted: list[Admitted] = []
         idents: set[bytes] = set()
         subjects: set[str] = set()
@@ -176,7 +178,7 @@ class Gate:
             if ident and (ident in idents or self.known(ident, now)):
                 raise RefusedError(numbered(10201))
             idents.add(ident)
-            total, body = self._count(subject, increment, totals) if counts else (None, payload)
+            total, body = self._count(subject, increment, totals) if self._counts else (None, payload)
             self.check_size(block, body)
             self._check_member_sequences(subject, block, at, subjects)
             subjects.add(subject)
@@ -204,8 +206,7 @@ class Gate:
 
     def check_size(self, block: bytes, payload: bytes) -> None:
         """Refuse what is larger than the stream or the server takes."""
-        limit = integer(self._stream.config, "max_msg_size")
-        if 0 <= limit < len(block) + len(payload):
+        if 0 <= self._max_size < len(block) + len(payload):
             raise RefusedError(refusals.MESSAGE_TOO_BIG)
         if len(block) > _MAX_HEADER:
             raise RefusedError(refusals.HEADER_TOO_BIG)

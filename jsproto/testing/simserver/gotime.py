@@ -47,6 +47,13 @@ def to_seconds(nanos: int) -> float:
     return seconds
 
 
+def earlier(one: int | None, other: int | None) -> int | None:
+    """The earlier of two moments, of which either may be none."""
+    if one is None or (other is not None and other < one):
+        return other
+    return one
+
+
 def rfc3339(nanos: int) -> str:
     """UTC with 0 to 9 fraction digits, trailing zeros cut, as Go's RFC3339Nano does; 0 is Go's zero time."""
     if nanos == 0:

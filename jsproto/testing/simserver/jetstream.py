@@ -7,6 +7,7 @@ nothing did, and no client either, the publisher hears 503.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -25,6 +26,8 @@ from jsproto.testing.simserver.routing import Lottery, Router
 from jsproto.testing.simserver.streams import Stream
 
 API_PREFIX: Final = "$JS.API."
+#: In front of every subject of JetStream's own.
+_OWN: Final = "$JS."
 _PULL: Final = "CONSUMER.MSG.NEXT."
 _DIRECT: Final = "DIRECT.GET."
 _REMEMBERED: Final = 4096
@@ -196,12 +199,13 @@ class JetStream:
         JSON requests are not taken here: their interest is, their answer comes from the API.
         """
         self._now = now
-        if subject.startswith(ACK_PREFIX):
-            return self._acked(subject, payload, reply, now)
-        if subject.startswith(FLOW_PREFIX):
-            return self._flowed(subject, block, now)
-        if subject.startswith(API_PREFIX):
-            return self._asked(subject, block, payload, reply, now)
+        if subject.startswith(_OWN):
+            if subject.startswith(ACK_PREFIX):
+                return self._acked(subject, payload, reply, now)
+            if subject.startswith(FLOW_PREFIX):
+                return self._flowed(subject, block, now)
+            if subject.startswith(API_PREFIX):
+                return self._asked(subject, block, payload, reply, now)
         stream = self.reaches(subject) if self.serving else None
         if stream is None:
             return False
@@ -209,12 +213,25 @@ class JetStream:
             answer = stream.refuse(refusals.STORE_FAILED.about("no space left on device"))
         else:
             answer = stream.publish(subject, block, payload, now)
-        if answer is not None and '"code":501' in answer:
+        if answer and '"code":501' in answer:
             self.not_modelled.append(f"publish on {subject}: {answer}")
         if reply and answer is not None:
             self.router.say(reply, None, answer.encode())
         self._settled(stream, now)
         return True
+
+    def accept_run(self, subject: str, payloads: Iterable[bytes], now: int) -> None:
+        """Several messages without headers that nobody wants answered."""
+        stored = self.serving and not self.disk_full and not subject.startswith(_OWN)
+        stream = self.reaches(subject) if stored else None
+        if stream is None:
+            for payload in payloads:
+                self.accept(subject, "", None, payload, now)
+            return
+        self._now = now
+        for payload in payloads:
+            stream.publish(subject, None, payload, now, answered=False)
+        self._settled(stream, now)
 
     def _told(self, subject: str, block: bytes, payload: bytes) -> None:
         """A stream tells on what it has stored, as a client would publish it."""
@@ -223,15 +240,17 @@ class JetStream:
 
     def _settled(self, stream: Stream, now: int) -> None:
         """A stream has changed: tell which batches it has abandoned, and plan anew."""
-        for ident, reason in stream.batches.abandoned:
-            self.router.advise(
-                f"$JS.EVENT.ADVISORY.STREAM.BATCH_ABANDONED.{stream.name}",
-                "io.nats.jetstream.advisory.v1.stream_batch_abandoned",
-                {"stream": stream.name, "batch": ident, "reason": reason},
-                now,
-                two_blanks=True,
-            )
-        stream.batches.abandoned.clear()
+        abandoned = stream.batches.abandoned
+        if abandoned:
+            for ident, reason in abandoned:
+                self.router.advise(
+                    f"$JS.EVENT.ADVISORY.STREAM.BATCH_ABANDONED.{stream.name}",
+                    "io.nats.jetstream.advisory.v1.stream_batch_abandoned",
+                    {"stream": stream.name, "batch": ident, "reason": reason},
+                    now,
+                    two_blanks=True,
+                )
+            abandoned.clear()
         self.refresh(stream)
 
     def _acked(self, subject: str, payload: bytes, reply: str, now: int) -> bool:
@@ -239,10 +258,10 @@ class JetStream:
         consumer = (
             self.consumers.get(address.stream, {}).get(address.consumer) if address is not None else None
         )
-        if address is None or consumer is None or not self.serving or not consumer.listens_for_acks():
+        if address is None or consumer is None or not self.serving or not consumer.hears_acks:
             return False
         consumer.acked(address, payload, reply, now)
-        self.refresh(self.streams[address.stream])
+        self._moved[address.stream] = None  # `refresh`, written out: once per message
         return True
 
     def _flowed(self, subject: str, block: bytes | None, now: int) -> bool:

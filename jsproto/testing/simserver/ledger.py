@@ -48,8 +48,9 @@ class Ledger:
 
     def done(self, seq: int, next_consumer: int, next_stream: int) -> None:
         """One delivery is acknowledged (policy explicit); ``next_*``: the sequences that will be handed out next."""
-        outstanding = self.outstanding.get(seq)
-        self.forget(seq)
+        outstanding = self.outstanding.pop(seq, None)
+        self.again.pop(seq, None)
+        self.due.pop(seq, None)
         if outstanding is None:
             return
         consumer_seq = outstanding.consumer_seq

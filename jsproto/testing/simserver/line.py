@@ -10,6 +10,7 @@ stands behind PING and PONG is ignored, payloads are counted and must be followe
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
@@ -24,6 +25,10 @@ UNKNOWN_OPERATION: Final = "Unknown Protocol Operation"
 MAX_CONTROL_LINE_EXCEEDED: Final = "maximum control line exceeded"
 MAX_PAYLOAD_VIOLATION: Final = "Maximum Payload Violation"
 
+#: The usual line of a PUB: what it says must still be within its bounds.
+_PUB: Final = re.compile(rb"PUB (\S+) (?:(\S+) )?([0-9]{1,%d})\r\n" % _MAX_DIGITS)
+#: How a line begins that can become a publish.
+_PUBLISHES: Final = (b"PUB ", b"HPUB ")
 _PAYLOAD_OPS: Final = frozenset({b"PUB", b"HPUB"})
 #: A subject, or a subject and a reply.
 _NAMES: Final = (1, 2)
@@ -81,7 +86,7 @@ ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | Word | 
 class CommandReader:
     """Turns bytes of one client into commands."""
 
-    __slots__ = ("_awaited", "_dead", "_held", "_max_line", "_max_payload", "_partial", "_size")
+    __slots__ = ("_awaited", "_dead", "_held", "_max_line", "_max_payload", "_open", "_partial", "_size")
 
     def __init__(self, *, max_payload: int = MAX_PAYLOAD, max_control_line: int = MAX_CONTROL_LINE) -> None:
         self._max_payload = max_payload
@@ -93,6 +98,8 @@ class CommandReader:
         self._partial: tuple[str, str, int, int] | None = None
         #: Do not look again, nor join, before so many bytes are there: keeps large payloads in small pieces linear.
         self._awaited = 0
+        #: What is held is the beginning of a publish, which may become anything before its line ends or gets too long.
+        self._open = False
         self._dead = False
 
     @property
@@ -106,7 +113,7 @@ class CommandReader:
             return []
         self._held.append(data)
         self._size += len(data)
-        if self._size < self._awaited:
+        if self._size < self._awaited or (self._open and self._size <= self._max_line and b"\n" not in data):
             return []
         buffer = b"".join(self._held)
         commands: list[ClientCommand] = []
@@ -125,10 +132,11 @@ class CommandReader:
     def _read(self, buffer: bytes, commands: list[ClientCommand]) -> int:
         at, end = 0, len(buffer)
         self._awaited = 0
+        self._open = False
         while True:
             partial = self._partial
             if partial is not None:
-                subject, reply, header, total = partial
+                name, reply, header, total = partial
                 stop = at + total
                 if buffer[stop : stop + 2] != b"\r\n":
                     self._check_tail(buffer, stop)
@@ -136,15 +144,27 @@ class CommandReader:
                     return at
                 middle = at + max(0, header)
                 block = None if header < 0 else buffer[at:middle]
-                commands.append(PubLine(subject, reply, block, buffer[middle:stop]))
+                commands.append(PubLine(name, reply, block, buffer[middle:stop]))
                 at = stop + 2
                 self._partial = None
                 continue
             if at == end:
                 return at
+            usual = _PUB.match(buffer, at)
+            if usual is not None:
+                subject, reply_to, digits = usual.groups(b"")
+                start = usual.end()
+                stop = start + int(digits)
+                fits = stop - start <= self._max_payload and start - at <= self._max_line
+                if fits and buffer[stop : stop + 2] == b"\r\n":
+                    commands.append(PubLine(_text(subject), _text(reply_to), None, buffer[start:stop]))
+                    at = stop + 2
+                    continue
             lf = buffer.find(b"\n", at)
             if lf < 0:
-                self._check_beginning(buffer[at : at + self._max_line + 16])
+                self._open = buffer.startswith(_PUBLISHES, at) and end - at <= self._max_line
+                if not self._open:
+                    self._check_beginning(buffer[at : at + self._max_line + 16])
                 return at
             line = buffer[at : lf - 1] if lf > at and buffer[lf - 1] == 0x0D else buffer[at:lf]
             at = lf + 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jsproto.testing.simserver.acks import AckAddress
 from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer
-from jsproto.testing.simserver.gotime import go_duration
+from jsproto.testing.simserver.gotime import earlier, go_duration
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.priorities import Priorities
 from jsproto.testing.simserver.profile import Profile
@@ -137,7 +137,7 @@ class PullConsumer(Consumer):
     # ------------------------------------------------------------------------------------------------ the loop
 
     def _ready(self) -> bool:
-        return bool(self.waiting)
+        return bool(self.waiting.pulls)
 
     def _inbox_for(self, size: int, now: int) -> str | None:
         priorities = self._priorities
@@ -150,7 +150,8 @@ class PullConsumer(Consumer):
         return None if pull is None else pull.reply
 
     def _dressed(self, block: bytes | None) -> bytes | None:
-        return self._priorities.dressed(block) if self._priorities.pins else block
+        priorities = self._priorities
+        return priorities.dressed(block) if priorities.policy and priorities.pins else block
 
     def _handed(self, handing: Handing, now: int) -> None:
         self.waiting.last = now
@@ -159,7 +160,7 @@ class PullConsumer(Consumer):
             self._say(pull.reply, b"NATS/1.0 409 Batch Completed\r\n" + pull.pending + b"\r\n")
 
     def _rested(self, now: int) -> None:
-        if self.waiting:
+        if self.waiting.pulls:
             self._sweep(now, at_end=not self._stalled)
 
     # ------------------------------------------------------------------------------------------------ priority groups
@@ -219,8 +220,7 @@ class PullConsumer(Consumer):
 
     def _own_deadline(self) -> int | None:
         idle = self._idle_at if self._threshold else None
-        moments = (self.waiting.deadline(), idle, self._priorities.deadline())
-        return min((moment for moment in moments if moment is not None), default=None)
+        return earlier(earlier(self.waiting.deadline(), idle), self._priorities.deadline())
 
     def _own_ticked(self, now: int) -> bool:
         if self._priorities.ticked(now):

@@ -160,10 +160,11 @@ def _go_syntax_error(error: Exception) -> str:
 class Waiting:
     """The pulls of one consumer, in the order in which they are served."""
 
-    __slots__ = ("_full_at", "_interested", "_profile", "_pulls", "_swept_at", "last", "prioritized")
+    __slots__ = ("_full_at", "_interested", "_profile", "_swept_at", "last", "prioritized", "pulls")
 
     def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
-        self._pulls: deque[Pull] = deque()
+        #: Those who wait; the first is served next.
+        self.pulls: deque[Pull] = deque()
         self._full_at = limit
         self._profile = profile
         self._interested = interested
@@ -174,10 +175,10 @@ class Waiting:
         self.last = now
 
     def __len__(self) -> int:
-        return len(self._pulls)
+        return len(self.pulls)
 
     def __bool__(self) -> bool:
-        return bool(self._pulls)
+        return bool(self.pulls)
 
     def resize(self, limit: int) -> None:
         """A new ``max_waiting``."""
@@ -186,12 +187,12 @@ class Waiting:
     @property
     def full(self) -> bool:
         """``max_waiting`` pulls are waiting."""
-        return len(self._pulls) >= self._full_at
+        return len(self.pulls) >= self._full_at
 
     @property
     def asked(self) -> int:
         """Messages that all waiting pulls together still want."""
-        return sum(pull.batch for pull in self._pulls)
+        return sum(pull.batch for pull in self.pulls)
 
     def add(self, pull: Pull, now: int) -> None:
         """A new pull takes its place."""
@@ -200,12 +201,12 @@ class Waiting:
 
     def _line_up(self, pull: Pull) -> None:
         if not self.prioritized:
-            self._pulls.append(pull)
+            self.pulls.append(pull)
             return
         place = next(
-            (at for at, each in enumerate(self._pulls) if each.priority > pull.priority), len(self._pulls)
+            (at for at, each in enumerate(self.pulls) if each.priority > pull.priority), len(self.pulls)
         )
-        self._pulls.insert(place, pull)
+        self.pulls.insert(place, pull)
 
     def stale(self, now: int) -> bool:
         """Whether a full queue may be swept now: at most once a second."""
@@ -223,12 +224,12 @@ class Waiting:
         Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here. A ``judge`` says
         ``True``: it may take the message, ``False``: another may, or the status with which it ends.
         """
-        pulls = self._pulls
+        pulls = self.pulls
+        expiry_first = self._profile.expiry_first
         passed = 0
         while pulls:
             pull = pulls[0]
-            fits = True if self._profile.expiry_first else self._charge(pull, size, say)
-            if not fits:
+            if not expiry_first and not self._charge(pull, size, say):
                 continue
             if pull.expires_at and now >= pull.expires_at:
                 say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
@@ -245,7 +246,7 @@ class Waiting:
                 say(pull.reply, verdict)
                 pulls.popleft()
                 continue
-            if self._profile.expiry_first and not self._charge(pull, size, say):
+            if expiry_first and not self._charge(pull, size, say):
                 continue
             pulls.popleft()
             if not self._interested(pull.reply):
@@ -253,7 +254,10 @@ class Waiting:
             pull.batch -= 1
             pull.delivered += 1
             if pull.batch > 0:
-                self._line_up(pull)
+                if self.prioritized:
+                    self._line_up(pull)
+                else:
+                    pulls.append(pull)
                 if pull.heartbeat:
                     pull.heartbeat_at = now + pull.heartbeat
             return pull
@@ -265,7 +269,7 @@ class Waiting:
             return True
         if size > pull.max_bytes:
             say(pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n")
-            self._pulls.popleft()
+            self.pulls.popleft()
             return False
         pull.max_bytes -= size
         if pull.max_bytes == 0:
@@ -281,8 +285,18 @@ class Waiting:
         would wait for ever.
         """
         self._swept_at = now
-        before, kept = len(self._pulls), deque[Pull]()
-        for pull in self._pulls:
+        for pull in self.pulls:
+            if (
+                (pull.expires_at and now >= pull.expires_at)
+                or (pull.heartbeat and now >= pull.heartbeat_at)
+                or (pull.no_wait and at_end)
+                or not self._interested(pull.reply)
+            ):
+                break
+        else:  # nearly always
+            return 0
+        before, kept = len(self.pulls), deque[Pull]()
+        for pull in self.pulls:
             expired = pull.expires_at != 0 and now >= pull.expires_at
             served = at_end and pull.no_wait and (pull.delivered > 0 or self._waits_for_ever(pull))
             if expired or served:
@@ -297,7 +311,7 @@ class Waiting:
                 beat(pull.reply)
                 pull.heartbeat_at = now + pull.heartbeat
             kept.append(pull)
-        self._pulls = kept
+        self.pulls = kept
         return before - len(kept)
 
     def _waits_for_ever(self, pull: Pull) -> bool:
@@ -305,16 +319,16 @@ class Waiting:
 
     def take_all(self) -> list[Pull]:
         """Empty the queue and answer what was in it."""
-        pulls = list(self._pulls)
-        self._pulls.clear()
+        pulls = list(self.pulls)
+        self.pulls.clear()
         return pulls
 
     def newest_by_reply(self) -> dict[str, Pull]:
         """The youngest pull of each reply subject, in the order of the subjects' first use."""
-        return {pull.reply: pull for pull in self._pulls}
+        return {pull.reply: pull for pull in self.pulls}
 
     def deadline(self) -> int | None:
         """The next moment at which a pull expires or wants its heartbeat."""
-        moments = [pull.expires_at for pull in self._pulls if pull.expires_at]
-        moments.extend(pull.heartbeat_at for pull in self._pulls if pull.heartbeat)
-        return min(moments, default=None)
+        moments = [pull.expires_at for pull in self.pulls if pull.expires_at]
+        moments.extend(pull.heartbeat_at for pull in self.pulls if pull.heartbeat)
+        return min(moments) if moments else None

@@ -121,7 +121,8 @@ class PushConsumer(Consumer):
         self._beat_at = now + self._heartbeat
         if not self._flow:
             return
-        size = handing.size - handing.message.subject_size + len(handing.inbox)
+        inbox, message, _, _, _, whole = handing
+        size = whole - message.subject_size + len(inbox)
         self._pending_bytes += size
         if not self._flow_subject:
             acknowledging = self._ack_policy == "flow_control" and self._full

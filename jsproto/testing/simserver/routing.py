@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from jsproto.testing.simserver.documents import Table
 from jsproto.testing.simserver.gotime import rfc3339
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.subjects import Interest
+from jsproto.testing.simserver.subjects import NOBODY, Interest
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BASE32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -97,12 +97,14 @@ class Router:
 
     def interested(self, inbox: str) -> bool:
         """Whether anybody listens on ``inbox``."""
-        return self.interest.wants(inbox)
+        return self.interest.match(inbox) is not NOBODY
 
     def publish(
         self, origin: Receiver | None, subject: str, reply: str, block: bytes | None, payload: bytes
     ) -> bool:
         """A client's message to all who want it; answers whether anybody did."""
+        if self.interest.match(subject) is NOBODY:  # nearly always: acknowledgements, and what a stream takes
+            return False
         return self._send(origin, subject, subject, reply, block, payload, two_blanks=False)
 
     def deliver(self, inbox: str, subject: str, reply: str, block: bytes | None, payload: bytes) -> None:
@@ -144,29 +146,17 @@ class Router:
         two_blanks: bool,
     ) -> bool:
         plain, groups = self.interest.match(to)
-        reached = False
-        for sub in plain:
-            reached |= self._give(origin, sub, subject, reply, block, payload, two_blanks=two_blanks)
+        chosen = plain if origin is None or origin.echo else _others(origin, plain)
         for members in groups:
-            able = [sub for sub in members if sub.receiver is not origin or sub.receiver.echo]
+            able = members if origin is None or origin.echo else _others(origin, members)
             if able:
-                chosen = able[self._lottery.below(len(able))]
-                reached |= self._give(None, chosen, subject, reply, block, payload, two_blanks=two_blanks)
-        return reached
+                chosen = (*chosen, able[self._lottery.below(len(able))])
+        for sub in chosen:
+            sub.delivered += 1
+            sub.receiver.deliver(sub, subject, reply, block, payload, two_blanks=two_blanks)
+        return bool(chosen)
 
-    def _give(  # noqa: PLR0917  # the parts of a message, from hand to hand
-        self,
-        origin: Receiver | None,
-        sub: Subscription,
-        subject: str,
-        reply: str,
-        block: bytes | None,
-        payload: bytes,
-        *,
-        two_blanks: bool,
-    ) -> bool:
-        if origin is not None and sub.receiver is origin and not origin.echo:
-            return False
-        sub.delivered += 1
-        sub.receiver.deliver(sub, subject, reply, block, payload, two_blanks=two_blanks)
-        return True
+
+def _others(origin: Receiver, subs: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
+    """Without those of the sender, who does not want its own messages back."""
+    return tuple(sub for sub in subs if sub.receiver is not origin)

@@ -30,6 +30,8 @@ from jsproto.testing.simserver.session import Auth, Permissions, Session
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND
 _PORT: Final = 4222
+#: No deadline is as late as this.
+_NEVER: Final = 1 << 80
 #: Of so many connections whose client has gone the last words can still be read.
 _MOST_LEFT: Final = 64
 
@@ -107,6 +109,8 @@ class SimServer:
         self._lame_duck = False
         #: When the streams end: of all at once, or one after the other.
         self._halt_at: int | None = None
+        #: The next deadline; ``None``: something has happened since anybody looked.
+        self._due_at: int | None = None
 
     # ------------------------------------------------------------------------------------------------ inputs
 
@@ -129,9 +133,10 @@ class SimServer:
 
     def receive_data(self, cid: int, data: bytes, now: float) -> None:
         """Bytes of a client have arrived."""
-        at = self._live_until(now)
+        at = self._passed(now)
         session = self._session(cid)
-        session.received(data, at)
+        if session.received(data, at):
+            self._due_at = None
         if session.closed:
             self._live.pop(cid, None)
 
@@ -146,7 +151,7 @@ class SimServer:
 
     def handle_tick(self, now: float) -> None:
         """Time has passed. Early and spurious calls are harmless."""
-        self._live_until(now)
+        self._passed(now)
 
     # ------------------------------------------------------------------------------------------------ outputs
 
@@ -165,7 +170,7 @@ class SimServer:
     def next_deadline(self) -> float | None:
         """The next moment at which `handle_tick` has something to do."""
         at = self._due()
-        return to_seconds(at) if at is not None else None
+        return to_seconds(at) if at < _NEVER else None
 
     @property
     def up(self) -> bool:
@@ -215,13 +220,18 @@ class SimServer:
         """A message from the side, as another client would publish it, without waiting for an acknowledgement."""
         at = self._live_until(now)
         if self._up:
-            self._published(None, PubLine(subject, "", block, payload), at)
+            self.published(None, PubLine(subject, "", block, payload), at)
 
     def publish_run(self, subject: str, payloads: Iterable[bytes], now: float) -> None:
         """Several messages from the side at one moment."""
         at = self._live_until(now)
-        for payload in payloads if self._up else ():
-            self._published(None, PubLine(subject, "", None, payload), at)
+        if not self._up:
+            return
+        if self._has_jetstream and not self._router.interested(subject):
+            self._jetstream.accept_run(self._local(subject), payloads, at)
+            return
+        for payload in payloads:
+            self.published(None, PubLine(subject, "", None, payload), at)
 
     # ------------------------------------------------------------------------------------------------ faults
 
@@ -348,22 +358,19 @@ class SimServer:
         self._router.interest.remove(sub)
         self._jetstream.interest_changed(sub.subject, self._now)
 
-    def published(self, session: Session, command: PubLine, now: int) -> None:
-        """A message that passed the session's checks."""
-        self._published(session, command, now)
-
-    def _published(self, session: Session | None, command: PubLine, now: int) -> None:
+    def published(self, session: Session | None, command: PubLine, now: int) -> bool:
+        """A message that passed the checks of its session, or came from the side; answers whether anybody listened."""
         subject, reply, block, payload = command
         reached = self._router.publish(session, subject, reply, block, payload)
         if self._has_jetstream:
-            subject = self._local(subject)
+            if self._jetstream.domain:
+                subject = self._local(subject)
             reached |= self._jetstream.accept(subject, reply, block, payload, now)
             if reply and subject.startswith(API_PREFIX):
                 answer = self._api.answer(subject, block, payload, now)
                 if answer is not None:
                     self._router.answer(reply, answer.body, two_blanks=answer.two_blanks)
-        if not reached and session is not None:
-            session.no_responder(command.subject, reply)
+        return reached
 
     def _local(self, subject: str) -> str:
         """``$JS.<domain>.API.`` is the API of this server if the domain is its own."""
@@ -374,20 +381,30 @@ class SimServer:
     # ------------------------------------------------------------------------------------------------ time
 
     def _live_until(self, now: float) -> int:
+        """The same as `_passed`, for whoever then changes something."""
+        until = self._passed(now)
+        self._due_at = None
+        return until
+
+    def _passed(self, now: float) -> int:
         """Live through every deadline up to ``now``; time never runs backwards."""
         until = max(self._now, to_nanos(now))
-        while (at := self._due()) is not None and at <= until:
+        while (at := self._due()) <= until:
             self._now = max(self._now, at)
+            self._due_at = None
             self._tick(self._now)
         self._now = until
         return until
 
-    def _due(self) -> int | None:
-        moments = [session.deadline() for session in self._live.values()]
-        moments.append(self._halt_at)
-        if self._up:
-            moments.append(self._jetstream.deadline())
-        return min((moment for moment in moments if moment is not None), default=None)
+    def _due(self) -> int:
+        """The next deadline; found out anew only when something has happened since."""
+        if self._due_at is None:
+            moments = [session.deadline() for session in self._live.values()]
+            moments.append(self._halt_at)
+            if self._up:
+                moments.append(self._jetstream.deadline())
+            self._due_at = min((moment for moment in moments if moment is not None), default=_NEVER)
+        return self._due_at
 
     def _tick(self, now: int) -> None:
         if self._halt_at is not None and self._halt_at <= now:

@@ -125,8 +125,9 @@ class Core(Protocol):
     def unsubscribed(self, sub: Subscription) -> None:
         """Interest has ended."""
 
-    def published(self, session: Session, command: PubLine, now: int) -> None:
-        """A message that passed the session's checks."""
+    def published(self, session: Session, command: PubLine, now: int) -> bool:
+        """A message that passed the session's checks; answers whether anybody listened."""
+        ...
 
 
 class Session:
@@ -142,6 +143,7 @@ class Session:
         "_pings_out",
         "_protocol",
         "_reader",
+        "_reserved",
         "_rtt_known",
         "cid",
         "closed",
@@ -171,6 +173,8 @@ class Session:
         self._opened = False
         self._core = core
         self._reader = reader
+        #: Nobody may publish below these.
+        self._reserved = ("_GR_.", "$NRG.") if core.profile.reserves_nrg else ("_GR_.",)
         self._out: list[bytes] = []
         self._last_in = now
         self._rtt_known = False
@@ -181,13 +185,18 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------ inputs
 
-    def received(self, data: bytes, now: int) -> None:
-        """Bytes of the client came."""
+    def received(self, data: bytes, now: int) -> bool:
+        """Bytes of the client came; answers whether they completed anything."""
         self._last_in = now
-        for command in () if self.closed else self._reader.feed(data):
-            self._obey(command, now)
-            if self.over:
-                return
+        commands = () if self.closed else self._reader.feed(data)
+        for command in commands:
+            if isinstance(command, PubLine) and self._auth_at is None:  # nearly always
+                self._publish(command, now)
+            else:
+                self._obey(command, now)
+            if self.closed:
+                break
+        return bool(commands)
 
     def ticked(self, now: int) -> None:
         """Ping, or give up on a client that does not answer or does not introduce itself."""
@@ -202,11 +211,6 @@ class Session:
             return None
         return self._ping_at if self._auth_at is None else min(self._ping_at, self._auth_at)
 
-    @property
-    def over(self) -> bool:
-        """It has ended, perhaps while the last command was obeyed."""
-        return self.closed
-
     def gone(self) -> None:
         """The connection is over, whoever ended it: its interest goes with it."""
         self.closed = True
@@ -218,6 +222,8 @@ class Session:
 
     def data_to_send(self) -> bytes:
         """Everything that the server has written since the last call."""
+        if not self._out:
+            return b""
         data = b"".join(self._out)
         self._out.clear()
         return data
@@ -238,7 +244,8 @@ class Session:
         two_blanks: bool,
     ) -> None:
         """Write one message for ``sub``; a client without headers gets the payload alone."""
-        if not self._core.permissions.may_receive(subject):
+        permissions = self._core.permissions
+        if permissions.subscribe_deny and not permissions.may_receive(subject):
             return
         words = f"{subject} {sub.sid} {reply} " if reply or two_blanks else f"{subject} {sub.sid} "
         line = words.encode("utf-8", "surrogateescape")
@@ -344,23 +351,24 @@ class Session:
         if command.block is not None and not self.headers:
             self.fail("")
             return
-        self._ok()
-        if command.reply.startswith(("$JS.ACK.", "$GNR.", "_R_.")):
-            self.fail(f'Permissions Violation for Publish with Reply of "{command.reply}"')
+        if self.verbose:
+            self._ok()
+        core = self._core
+        subject, reply = command.subject, command.reply
+        if reply and reply.startswith(("$JS.ACK.", "$GNR.", "_R_.")):
+            self.fail(f'Permissions Violation for Publish with Reply of "{reply}"')
             return
-        if self._reserved(command.subject) or not self._core.permissions.may_publish(command.subject):
-            self.fail(f'Permissions Violation for Publish to "{command.subject}"')
+        permissions = core.permissions
+        bounded = permissions.publish_allow or permissions.publish_deny
+        if subject.startswith(self._reserved) or (bounded and not permissions.may_publish(subject)):
+            self.fail(f'Permissions Violation for Publish to "{subject}"')
             return
-        if self.pedantic and not (is_valid(command.subject) and is_literal(command.subject)):
+        if self.pedantic and not (is_valid(subject) and is_literal(subject)):
             self.fail("Invalid Publish Subject")
-        if not all(command.subject.split(".")):
+        if ".." in subject or subject[0] == "." or subject[-1] == ".":  # an empty token
             return
-        self._core.published(self, command, now)
-
-    def _reserved(self, subject: str) -> bool:
-        return subject.startswith("_GR_.") or (
-            self._core.profile.reserves_nrg and subject.startswith("$NRG.")
-        )
+        if not core.published(self, command, now):
+            self.no_responder(subject, reply)
 
     def _subscribe(self, command: SubLine) -> None:
         core = self._core

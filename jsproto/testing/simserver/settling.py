@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final
 
-from jsproto.testing.simserver.acks import AckAddress, AckWord, ack_word, nak_delay
+from jsproto.testing.simserver.acks import ACK, AckAddress, AckWord, ack_word, nak_delay
 from jsproto.testing.simserver.advisories import Advisories
 from jsproto.testing.simserver.cursor import Cursor
 from jsproto.testing.simserver.documents import Table, integer, integers, text
@@ -48,6 +48,7 @@ class Settling:
         "_profile",
         "_sampled",
         "config",
+        "hears_acks",
         "name",
         "stream",
     )
@@ -67,6 +68,8 @@ class Settling:
         self._ack_time = 0
         self._check_at: int | None = None
         self._ack_policy = ""
+        #: Acknowledgements reach somebody.
+        self.hears_acks = False
         self._ack_wait = self._max_deliver = self._max_ack_pending = 0
         self._backoff: list[int] = []
         self._sampled = False
@@ -75,6 +78,8 @@ class Settling:
     def _settle_by(self, config: Table) -> None:
         self.config = config
         self._ack_policy = text(config, "ack_policy")
+        silent = {"flow_control"} if self._profile.answers_ack_none else {"flow_control", "none"}
+        self.hears_acks = self._ack_policy not in silent
         self._ack_wait = integer(config, "ack_wait")
         self._max_deliver = integer(config, "max_deliver")
         self._max_ack_pending = integer(config, "max_ack_pending")
@@ -122,37 +127,41 @@ class Settling:
 
     # ------------------------------------------------------------------------------------------------ acknowledged
 
-    def listens_for_acks(self) -> bool:
-        """Whether acknowledgements reach anybody."""
-        if self._ack_policy == "flow_control":
-            return False
-        return self._ack_policy != "none" or self._profile.answers_ack_none
-
     def acked(self, address: AckAddress, payload: bytes, reply: str, now: int) -> None:
         """An acknowledgement came, of whatever meaning; with a ``reply`` it is answered, if the server answers it."""
         word = ack_word(payload, term_reason=self._profile.term_reason)
-        known, signal = True, False
+        if word is ACK:
+            if self._sampled:
+                self._sample(address, now)
+            known, signal = self._done(address, now)
+        else:
+            known, signal = self._said(word, address, payload, now)
+        if word is not ACK and word is AckWord.NEXT:
+            # The one who asks for more comes before whoever waits for room.
+            self.pulled(payload[len(b"+NXT") :], reply, now)
+        elif reply and address.stream_seq > 0 and (known or self._profile.answers_undelivered):
+            self._outlet.say(reply, None)
+        if signal:
+            self.turned(now)
+
+    def _said(self, word: AckWord, address: AckAddress, payload: bytes, now: int) -> tuple[bool, bool]:
+        """What is no plain acknowledgement. Answers whether the server knows the delivery, and whether to look for messages."""
         if word is AckWord.NAK:
-            signal = self._nak(address, payload, now)
-        elif word is AckWord.PROGRESS:
+            return True, self._nak(address, payload, now)
+        if word is AckWord.PROGRESS:
             outstanding = self._ledger.outstanding.get(address.stream_seq)
             if outstanding is not None:
                 outstanding.time = now
-        elif word is not AckWord.UNKNOWN:
-            if word is not AckWord.TERM:
-                self._sample(address, now)
-            known, signal = self._done(address, now)
+            return True, False
+        if word is AckWord.UNKNOWN:
+            return True, False
+        if word is AckWord.NEXT and self._sampled:
+            self._sample(address, now)
+        done = self._done(address, now)
         if word is AckWord.TERM:
             reason = payload[len(b"+TERM") :].strip().decode("utf-8", "replace")
             self._advisories.terminated(address, reason, now)
-        answered = address.stream_seq > 0 and (known or self._profile.answers_undelivered)
-        if reply and answered and word is not AckWord.NEXT:
-            self._outlet.say(reply, None)
-        if word is AckWord.NEXT:
-            # The one who asks for more comes before whoever waits for room.
-            self.pulled(payload[len(b"+NXT") :], reply, now)
-        if signal:
-            self.turned(now)
+        return done
 
     def _done(self, address: AckAddress, now: int) -> tuple[bool, bool]:
         """Note one delivery as done. Answers whether the server knows it, and whether room was made."""
@@ -192,8 +201,7 @@ class Settling:
         return False
 
     def _sample(self, address: AckAddress, now: int) -> None:
-        pending = self._ack_policy == "explicit" and address.stream_seq in self._ledger.outstanding
-        if pending and self._sampled:
+        if self._ack_policy == "explicit" and address.stream_seq in self._ledger.outstanding:
             message = self.stream.message(address.stream_seq)
             since = message.time if message is not None else self._delivered_time
             self._advisories.sampled(address, now - since, now)

@@ -154,8 +154,11 @@ class Store:
         """Add a message at the end."""
         seq = self.last + 1
         message = self._messages[seq] = Stored(seq, subject, block, payload, now)
-        self._subjects.setdefault(subject, deque()).append(seq)
-        self._bytes += self.stored_size(subject, len(block or b"") + len(payload), headers=block is not None)
+        seqs = self._subjects.get(subject)
+        if seqs is None:
+            seqs = self._subjects[subject] = deque()
+        seqs.append(seq)
+        self._bytes += self.size_of(message)
         if len(self._messages) == 1:
             self.first = seq
         self.last = seq
@@ -183,8 +186,10 @@ class Store:
 
     def size_of(self, message: Stored) -> int:
         """Bytes that a stored message takes."""
-        size = len(message.block or b"") + len(message.payload)
-        return self.stored_size(message.subject, size, headers=message.block is not None)
+        block = message.block
+        if block is None:
+            return self.stored_size(message.subject, len(message.payload))
+        return self.stored_size(message.subject, len(block) + len(message.payload), headers=True)
 
     def take(self, message: Stored) -> None:
         """Remove a message."""
@@ -199,9 +204,10 @@ class Store:
             del self._subjects[message.subject]
         self._bytes -= self.size_of(message)
         if message.seq == self.first:
-            self.first = next(
-                (seq for seq in range(message.seq + 1, self.last + 1) if seq in self._messages), self.last + 1
-            )
+            first = message.seq + 1
+            while first <= self.last and first not in self._messages:
+                first += 1
+            self.first = first
 
     # ------------------------------------------------------------------------------------------------ time
 
@@ -211,11 +217,15 @@ class Store:
 
     def next_end(self, age: int) -> int | None:
         """When to look for messages that are older than ``age`` (0: none), or have lived their time."""
-        if not age and not self._ends:
+        if not self._messages or not (age or self._ends):
             return None
-        ends = [end for end in self._ends.values() if end]
+        ends = [end for end in self._ends.values() if end] if self._ends else []
         if age:
-            oldest = next((each for each in self.after(self.first) if self._ends.get(each.seq) != 0), None)
+            oldest = self._messages.get(self.first)
+            if oldest is None or self._ends.get(oldest.seq) == 0:
+                oldest = next(
+                    (each for each in self.after(self.first) if self._ends.get(each.seq) != 0), None
+                )
             if oldest is not None:
                 ends.append(oldest.time + age)
         return max(min(ends) + _LATE, self._looked_at + _APART) if ends else None
@@ -236,4 +246,4 @@ class Store:
         for seq, end in self._ends.items():
             if 0 < end <= now:
                 gone[seq] = self._messages[seq]
-        return [gone[seq] for seq in sorted(gone)]
+        return [gone[seq] for seq in sorted(gone)] if self._ends else list(gone.values())

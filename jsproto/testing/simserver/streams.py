@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.batches import Batches, Member
@@ -23,6 +23,11 @@ from jsproto.testing.simserver.refusals import RefusedError, numbered
 from jsproto.testing.simserver.store import Store, Stored
 from jsproto.testing.simserver.subjects import SubjectMapping, matches
 
+#: Members of an acknowledgement that stand before its domain.
+_AT_THE_FRONT: Final = frozenset({"stream", "seq"})
+#: Limits for whose sake old messages leave.
+_LIMITS: Final = ("max_msgs", "max_bytes", "max_msgs_per_subject")
+
 #: Text of an acknowledgement, or ``None`` when there is to be none.
 PubAck: TypeAlias = str | None
 
@@ -31,9 +36,13 @@ class Stream(Store):
     """One stream with its messages."""
 
     __slots__ = (
+        "_ack_front",
         "_gate",
+        "_limited",
+        "_max_age",
         "_profile",
         "_republish",
+        "_retention",
         "_tell",
         "_transform",
         "_woken",
@@ -84,6 +93,13 @@ class Stream(Store):
         self._republish = (
             SubjectMapping(text(republish, "src"), text(republish, "dest")) if republish else None
         )
+        # What is asked for with each message.
+        self._gate.configure(config)
+        self._retention = text(config, "retention")
+        self._max_age = integer(config, "max_age")
+        self._limited = any(integer(config, name) > 0 for name in _LIMITS)
+        blank = " " if self._profile.blank_in_pub_ack else ""
+        self._ack_front = f'{{"stream":"{self.name}",{blank}"seq":'
 
     @property
     def subjects(self) -> list[str]:
@@ -93,7 +109,7 @@ class Stream(Store):
     @property
     def retention(self) -> str:
         """``limits``, ``interest`` or ``workqueue``."""
-        return text(self.config, "retention")
+        return self._retention
 
     @property
     def sealed(self) -> bool:
@@ -106,8 +122,10 @@ class Stream(Store):
 
     # ------------------------------------------------------------------------------------------------ publishing
 
-    def publish(self, subject: str, block: bytes | None, payload: bytes, now: int) -> PubAck:
-        """Store one message, or refuse; the answer is the text of its acknowledgement."""
+    def publish(
+        self, subject: str, block: bytes | None, payload: bytes, now: int, *, answered: bool = True
+    ) -> PubAck:
+        """Store one message, or refuse; the answer is the text of its acknowledgement, if anybody wants one."""
         try:
             ident = header(block, b"Nats-Batch-Id") if block is not None and self._profile.counters else None
             if block is not None and ident is not None:
@@ -115,7 +133,7 @@ class Stream(Store):
             if self._transform is not None:
                 subject = self._transform.apply(subject) or subject
             admitted = self._gate.admit(subject, block, payload, now)
-            if self.retention == "interest" and not any(
+            if self._retention == "interest" and not any(
                 follower.filtered(subject) for follower in self.followers.values()
             ):
                 return self._skipped(subject, admitted, now)
@@ -127,6 +145,8 @@ class Stream(Store):
         except RefusedError as refused:
             return self.refuse(refused.refusal)
         seq = self._take(subject, admitted, now)
+        if not answered:
+            return None
         if admitted.total is not None:
             return self._answer({"stream": self.name, "seq": seq, "val": admitted.total})
         return self._answer({"stream": self.name, "seq": seq})
@@ -165,7 +185,7 @@ class Stream(Store):
 
     def _take(self, subject: str, admitted: Admitted, now: int) -> int:
         """Store what has passed every check, and let everything follow that follows from it."""
-        before = self.newest(subject)[0] if self._republish is not None else 0
+        before = 0 if self._republish is None else self.newest(subject)[0]
         message = self.put(subject, admitted.block, admitted.payload, now)
         seq = message.seq
         self._gate.stored(admitted.ident, seq, now)
@@ -176,7 +196,8 @@ class Stream(Store):
         for follower in self.followers.values():
             if follower.stored(message):
                 self._woken[follower] = None
-        self._shrink(subject, now)
+        if self._limited:
+            self._shrink(subject, now)
         if admitted.rollup:
             self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
         self._wake(now)
@@ -226,13 +247,13 @@ class Stream(Store):
             return None
         if "error" in members:
             return json.dumps(members, separators=(",", ":"))
-        blank = " " if self._profile.blank_in_pub_ack else ""
-        body = f'{{"stream":"{self.name}",{blank}"seq":{members.pop("seq")}'
-        del members["stream"]
+        body = f"{self._ack_front}{members['seq']}"
         if self.domain:
+            blank = " " if self._profile.blank_in_pub_ack else ""
             body += f',{blank}"domain":"{self.domain}"'
         for name, value in members.items():
-            body += f',"{name}":{json.dumps(value)}'
+            if name not in _AT_THE_FRONT:
+                body += f',"{name}":{json.dumps(value)}'
         return body + (',"duplicate": true}' if duplicate else "}")
 
     # ------------------------------------------------------------------------------------------------ the store
@@ -272,16 +293,18 @@ class Stream(Store):
 
     def acknowledged(self, seq: int, now: int) -> None:
         """A consumer has done with a message; whether it leaves depends on the retention."""
-        message = self._messages.get(seq)
-        if message is None or self.retention == "limits":
+        if self._retention == "limits":
             return
-        if self.retention == "workqueue" or not self._needed(message):
+        message = self._messages.get(seq)
+        if message is None:
+            return
+        if self._retention == "workqueue" or not self._needed(message):
             self._remove(message, now)
             self._wake(now)
 
     def unfollowed(self, now: int) -> None:
         """A consumer is gone: with interest retention, what only it waited for leaves."""
-        if self.retention == "interest":
+        if self._retention == "interest":
             for message in [each for each in self.after(self.first) if not self._needed(each)]:
                 self._remove(message, now)
             if not self.followers:
@@ -355,17 +378,15 @@ class Stream(Store):
 
     def deadline(self) -> int | None:
         """When the oldest message gets too old, another has lived its time, or a batch was silent for too long."""
-        old, silent = self.next_end(integer(self.config, "max_age")), self.batches.deadline()
+        old, silent = self.next_end(self._max_age), self.batches.deadline()
         return old if silent is None else silent if old is None else min(old, silent)
 
     def ticked(self, now: int) -> None:
         """Messages above ``max_age`` or beyond their own time leave; what they leave behind is a marker, if it is asked for."""
-        gone = self.ended(integer(self.config, "max_age"), now)
+        gone = self.ended(self._max_age, now)
         for message in gone:
             self._remove(message, now)
-        self._mark(
-            [each for each in gone if each.subject not in self._subjects and not _is_marker(each)], now
-        )
+        self._mark(gone, now)
         self.batches.ticked(now)
         self._wake(now)
 
@@ -377,7 +398,8 @@ class Stream(Store):
         block = with_headers(
             None, {"Nats-Marker-Reason": "MaxAge", "Nats-TTL": go_duration(ttl), "Nats-Rollup": "sub"}
         )
-        for subject in dict.fromkeys(each.subject for each in gone):
+        last = [each.subject for each in gone if each.subject not in self._subjects and not _is_marker(each)]
+        for subject in dict.fromkeys(last):
             marker = self.put(subject, block, b"", now)
             self.lives(marker, ttl // SECOND)
             self._woken.update({each: None for each in self.followers.values() if each.stored(marker)})

@@ -114,7 +114,7 @@ SubT = TypeVar("SubT", bound=Subscribed)
 
 
 #: What nobody wants is not worth remembering: acknowledgements, each with a subject of its own.
-_NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
+NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
 
 
 class Interest(Generic[SubT]):
@@ -156,17 +156,18 @@ class Interest(Generic[SubT]):
         known = self._memory.get(subject)
         if known is not None:
             return known
-        found = list(self._literal.get(subject, ()))
         wild = self._wild
-        if wild:
-            tokens: list[str] = []
-            for head in (subject.partition(".")[0], "*", ">"):
-                for pattern, sub in wild.get(head, ()):
-                    tokens = tokens or subject.split(".")
-                    if matches_tokens(pattern, tokens):
-                        found.append(sub)
+        heads = (subject.partition(".")[0], "*", ">") if wild else ()
+        if subject not in self._literal and wild.keys().isdisjoint(heads):
+            return NOBODY
+        found = list(self._literal.get(subject, ()))
+        tokens = subject.split(".")
+        for head in heads:
+            for pattern, sub in wild.get(head, ()):
+                if matches_tokens(pattern, tokens):
+                    found.append(sub)
         if not found:
-            return _NOBODY
+            return NOBODY
         answer = _grouped(found)
         if len(self._memory) >= _REMEMBERED:
             self._memory.clear()
@@ -175,8 +176,7 @@ class Interest(Generic[SubT]):
 
     def wants(self, subject: str) -> bool:
         """Whether anybody wants ``subject``."""
-        plain, groups = self.match(subject)
-        return bool(plain or groups)
+        return self.match(subject) is not NOBODY
 
 
 def _grouped(found: Iterable[SubT]) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:

@@ -18,6 +18,7 @@ from tests.pieces import copied
 SESSION = (
     b'CONNECT {"a":1}\r\nPING\r\nsub\tg.one\t7\r\nSuB   g.*   q1   abc-XYZ \r\npub g.one 5\r\nhello\r\n'
     b"PUB\tg.one\tr.eply  0\r\n\r\nHPUB g r 12 14\r\nNATS/1.0\r\n\r\nhi\r\nHPUB g 0 2\r\nhi\r\nUNSUB 7 3\nunsub 8\r\n"
+    b"PUB g.two 3\r\nabc\r\nPUB g.two r 0\r\n\r\nPUB g.\xc3\xb6 2\r\n\r\n\r\n"
     b"PINGxyz\r\nPONG\r\n+OK\r\n-ERR 'x'\r\nUNSUB 7 x\r\n"
 )
 COMMANDS = [
@@ -31,6 +32,9 @@ COMMANDS = [
     PubLine("g", "", b"", b"hi"),
     UnsubLine("7", 3),
     UnsubLine("8", 0),
+    PubLine("g.two", "", None, b"abc"),
+    PubLine("g.two", "r", None, b""),
+    PubLine("g.ö", "", None, b"\r\n"),
     Word.PING,
     Word.PONG,
     Word.NOTHING,
