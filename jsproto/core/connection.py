@@ -213,8 +213,10 @@ class Connection:
         frames = self._parser.feed(data)
         if link.state in ATTEMPTING:
             self._greeting(frames, now)
-        else:
+        elif frames:
             self._work_off(frames, now)
+        elif self._parser.failure is None:
+            return  # a piece of a frame decides nothing
         self._after_segment(now)
 
     def transport_down(self, error: Exception | None, now: float) -> None:

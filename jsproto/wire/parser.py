@@ -102,7 +102,11 @@ class Parser:
         if self.failure is not None:
             return frames
         size = len(data)
-        pos = self._resumed(data, frames) if self._body is not None or self._held else 0
+        pos = 0
+        if self._body is not None or self._held:
+            pos = self._resumed(data, frames)
+            if pos == size:  # a piece, or the last of one
+                return frames
         if size - pos >= columns.WORTH:
             pos = self._columns(data, pos, frames)
         find = data.find
@@ -238,6 +242,9 @@ class Parser:
     def _odd_line(self, data: bytes, pos: int, end: int, frames: list[Frame]) -> int:
         """A line that began earlier, or is long, or has no LF yet (``end`` < 0) and so is held."""
         length = len(self._held) + (len(data) if end < 0 else end) - pos
+        if end < 0 and length <= self.max_control_line and length <= self.max_info:
+            self._held += data[pos:]
+            return len(data)
         head = (bytes(self._held[:4]) + data[pos : pos + 4])[:4]
         bound = self.max_info if head.upper() == b"INFO" else self.max_control_line
         if length > bound:

@@ -52,17 +52,21 @@ class Host:
         frozen_until: the process stands still before.
         starved_until: nobody ticks before.
         held_until: nothing of it comes through before, and nothing to it.
+        label: the name as bytes.
         read: bytes that came.
         written: bytes that went out.
+        deadline: when the machine wants a tick, and ``wish``: the user a turn, in the client's time, as `due` found them last.
         stale: what `due` would say has to be found out anew: something has happened to it.
     """
 
     __slots__ = (
         "_due",
         "cable",
+        "deadline",
         "dialled",
         "frozen_until",
         "held_until",
+        "label",
         "machine",
         "name",
         "read",
@@ -70,11 +74,13 @@ class Host:
         "stale",
         "starved_until",
         "user",
+        "wish",
         "written",
     )
 
     def __init__(self, name: str, machine: Client, user: User) -> None:
         self.name = name
+        self.label = name.encode()
         self.machine = machine
         self.user = user
         self.cable: Cable | None = None
@@ -86,6 +92,7 @@ class Host:
         self.read = 0
         self.written = 0
         self.stale = True
+        self.deadline = self.wish = math.inf
         self._due = math.inf
 
     def due(self) -> float:
@@ -96,17 +103,13 @@ class Host:
         return self._due
 
     def _found_due(self) -> float:
-        at = math.inf
-        deadline = self.machine.next_deadline()
-        if deadline is not None:
-            at = max(deadline - self.shift, self.starved_until)
-        wish = self.user.due()
-        if wish is not None and wish - self.shift < at:
-            at = wish - self.shift
+        deadline, wish = self.machine.next_deadline(), self.user.due()
+        self.deadline = math.inf if deadline is None else deadline
+        self.wish = math.inf if wish is None else wish
+        at = min(max(self.deadline - self.shift, self.starved_until), self.wish - self.shift)
         if self.dialled is not None and self.dialled < at:
             at = self.dialled
         if self.cable is not None:
             arrival = self.cable.down.due()
-            if arrival is not None and arrival < at:
-                at = arrival
+            at = min(at, arrival)
         return max(at, self.frozen_until)

@@ -24,7 +24,7 @@ from jsproto.errors import ConnectFailed, JsprotoError, TlsUnavailable
 from jsproto.testing.chance import Chance
 from jsproto.testing.network.cable import Cable
 from jsproto.testing.network.host import Host
-from jsproto.testing.network.pipe import End, Road
+from jsproto.testing.network.pipe import End, Road, joined
 from jsproto.testing.simserver import SimServer
 from jsproto.testing.simserver.disk import Image
 from jsproto.trace.recording import Happened, Received, Record, Sent
@@ -73,6 +73,8 @@ class Network:
         "_order",
         "_refused_until",
         "_served",
+        "_stamp",
+        "_stamped",
         "_standing",
         "digest",
         "hosts",
@@ -109,6 +111,8 @@ class Network:
         #: Something may have happened to the server, so its deadline has to be found out anew.
         self._served = True
         self._deadline = math.inf
+        #: The moment as it goes into the digest, and which one that is.
+        self._stamp, self._stamped = b"", math.nan
 
     # ------------------------------------------------------------------------------------------------ time
 
@@ -157,9 +161,7 @@ class Network:
 
     def _next(self) -> float:
         """The next moment at which something happens."""
-        moment = math.inf
-        if self._agenda:
-            moment = self._agenda[0][0]
+        moment = self._agenda[0][0] if self._agenda else math.inf
         if self._served:
             self._served = False
             deadline = self.server.next_deadline()
@@ -167,10 +169,10 @@ class Network:
         moment = min(moment, self._deadline)
         for cable, _ in self._cables.values():
             due = cable.up.due()
-            if due is not None and due < moment:
-                moment = due
+            moment = min(moment, due)
         for host in self.hosts:
-            moment = min(moment, host.due())
+            due = host.due()
+            moment = min(moment, due)
         return moment
 
     def _unsettle(self) -> None:
@@ -193,8 +195,7 @@ class Network:
             heappop(self._agenda)[2]()
             self._unsettle()
         for cable, host in list(self._cables.values()):
-            due = cable.up.due()
-            if due is not None and due <= now:
+            if cable.up.due() <= now:
                 self._hear(cable)
                 host.stale = True  # the end of its link may be on its way back
         if self._deadline <= now:
@@ -212,7 +213,7 @@ class Network:
         """What has arrived at the server."""
         server, now = self.server, self.now
         self._served = True
-        for each in cable.up.arrived(now):
+        for each in joined(cable.up.arrived(now)):
             if isinstance(each, End):
                 if cable.heard:
                     cable.heard = False
@@ -256,13 +257,14 @@ class Network:
     def _drive(self, host: Host) -> None:
         """Do for one client what an adapter does."""
         now = self.now
+        host.due()  # finds out its deadlines, unless they are known
         host.stale = True
         machine = host.machine
         local = now + host.shift
-        deadline = machine.next_deadline()
-        for due in (deadline, host.user.due()):
-            if due is not None and due - host.shift <= now:
-                local = max(local, due)  # no sum of floats shall keep it from being due
+        deadline = host.deadline
+        for due in (deadline, host.wish):
+            if due > local and due - host.shift <= now:
+                local = due  # no sum of floats shall keep it from being due
         cable = host.cable
         if host.dialled is not None and host.dialled <= now:
             self._dialled(host, local)
@@ -276,7 +278,7 @@ class Network:
                 machine.receive_data(each, local)
                 if host.cable is not cable:
                     break
-        if deadline is not None and deadline <= local and now >= host.starved_until:
+        if deadline <= local and now >= host.starved_until:
             machine.handle_tick(local)
         self._obey(host, local)
 
@@ -358,7 +360,9 @@ class Network:
             self._cables.pop(cable.cid, None)
 
     def _tell(self, kind: type[Sent | Received], host: Host, data: bytes) -> None:
-        self.digest = crc32(data, crc32(b"%r %b" % (self.now, host.name.encode()), self.digest))
+        if self._stamped != self.now:
+            self._stamp, self._stamped = b"%r " % self.now, self.now
+        self.digest = crc32(data, crc32(host.label, crc32(self._stamp, self.digest)))
         if self.tap is not None:
             self.tap(kind(at=self.now, conn=host.name, data=data))
 

@@ -79,12 +79,14 @@ class Pipe:
             self._last = at
             return
         start = 0
+        below, longest, fly = self._chance.below, road.longest, self._flying.append
         while start < len(data):
-            end = start + 1 + self._chance.below(road.longest)
-            self._flying.append((at, data[start:end]))
+            end = start + 1 + below(longest)
+            fly((at, data[start:end]))
             self._last = at
             start = end
-            at += _GAP * (self._chance.below(8) == 0)
+            if not below(8):
+                at += _GAP
 
     def finish(self, error: Exception | None, now: float) -> None:
         """The writer's end is over; this comes behind everything in flight."""
@@ -107,10 +109,10 @@ class Pipe:
         self.ended = False
         self.finish(error, now)
 
-    def due(self) -> float | None:
-        """When something comes out."""
+    def due(self) -> float:
+        """When something comes out; infinity for never."""
         if not self._flying:
-            return None
+            return math.inf
         at = self._flying[0][0]
         return max(at, self.held_until)
 
@@ -122,15 +124,14 @@ class Pipe:
         while flying and flying[0][0] <= now:
             reads.append(flying.popleft()[1])
         if self.road.longest or len(reads) < 2:
-            self.size -= sum(len(each) for each in reads if not isinstance(each, End))
+            for each in reads:
+                if not isinstance(each, End):
+                    self.size -= len(each)
             return reads
-        whole = b"".join(each for each in reads if not isinstance(each, End))
-        self.size -= len(whole)
-        return (
-            [each for each in (whole, *reads[-1:]) if each is whole or isinstance(each, End)]
-            if whole
-            else reads
-        )
+        reads = joined(reads)
+        if not isinstance(reads[0], End):
+            self.size -= len(reads[0])
+        return reads
 
     def _arrival(self, now: float) -> float:
         road = self.road
@@ -140,3 +141,12 @@ class Pipe:
         if road.tick:
             at = math.ceil(at / road.tick) * road.tick
         return max(at, self._last)
+
+
+def joined(reads: list[bytes | End]) -> list[bytes | End]:
+    """What came, as one read, perhaps with the end behind it."""
+    if len(reads) < 2:
+        return reads
+    whole = b"".join(each for each in reads if not isinstance(each, End))
+    end = reads[-1]
+    return [whole, end] if isinstance(end, End) else [whole]

@@ -1,3 +1,5 @@
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ ROADS = st.builds(
 def drained(pipe):
     """All reads until nothing is in flight, with their moments."""
     reads = []
-    while (due := pipe.due()) is not None:
+    while (due := pipe.due()) < math.inf:
         reads += [(due, each) for each in pipe.arrived(due)]
     return reads
 
@@ -55,7 +57,7 @@ def test_the_end_comes_behind_everything_and_nothing_behind_it():
     pipe.finish(None, 0.0)
 
     assert pipe.arrived(1.0) == [b"last words", End(error)]
-    assert (pipe.due(), pipe.size) == (None, 0)
+    assert (pipe.due(), pipe.size) == (math.inf, 0)
 
 
 def test_an_end_alone_is_an_end():
