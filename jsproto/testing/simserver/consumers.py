@@ -188,8 +188,6 @@ class Consumer(Settling):
             size += len(block)
         inbox = self._inbox_for(size, now)
         if inbox is None:
-            if count == 1:
-                cursor.handed(back=True)
             self._put_back(message.seq, count, single=single)
             return False
         handing = (inbox, message, reply, self._dressed(block), payload, size)
@@ -198,7 +196,7 @@ class Consumer(Settling):
             self._held, self._held_until = handing, now + wait
             return False
         self._hand(handing, now)
-        return bool(self._ledger.due) or self._full or not cursor.at_end
+        return not cursor.at_end or bool(self._ledger.due) or self._full
 
     def _dressed(self, block: bytes | None) -> bytes | None:
         """The header block as it goes out."""

@@ -105,9 +105,9 @@ class Cursor:
         """How much is ahead, as the server believes."""
         return max(0, self._pending)
 
-    def handed(self, *, back: bool = False) -> None:
-        """One that was ahead was handed out, or taken ``back``."""
-        self._pending += 1 if back else -1
+    def handed(self) -> None:
+        """One that was ahead was handed out."""
+        self._pending -= 1
 
     def looked(self) -> None:
         """Somebody wants to know how much is ahead: never more than there is (``checkNumPending``)."""
@@ -149,7 +149,8 @@ class Cursor:
         self.count()
 
     def back(self, seq: int, *, single: bool) -> None:
-        """Undo the last step: nobody could take the message."""
+        """Undo the last step: nobody could take the message, which is ahead again."""
+        self._pending += 1
         if single:
             self._skips.insert(0, seq)
         self.next_seq = seq

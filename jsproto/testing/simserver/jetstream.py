@@ -229,8 +229,7 @@ class JetStream:
                 self.accept(subject, "", None, payload, now)
             return
         self._now = now
-        for payload in payloads:
-            stream.publish(subject, None, payload, now, answered=False)
+        stream.publish_run(subject, payloads, now)
         self._settled(stream, now)
 
     def _told(self, subject: str, block: bytes, payload: bytes) -> None:

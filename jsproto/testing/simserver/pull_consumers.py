@@ -160,7 +160,8 @@ class PullConsumer(Consumer):
             self._say(pull.reply, b"NATS/1.0 409 Batch Completed\r\n" + pull.pending + b"\r\n")
 
     def _rested(self, now: int) -> None:
-        if self.waiting.pulls:
+        waiting = self.waiting
+        if waiting.pulls and waiting.looked_at != now:
             self._sweep(now, at_end=not self._stalled)
 
     # ------------------------------------------------------------------------------------------------ priority groups

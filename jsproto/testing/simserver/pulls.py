@@ -160,7 +160,16 @@ def _go_syntax_error(error: Exception) -> str:
 class Waiting:
     """The pulls of one consumer, in the order in which they are served."""
 
-    __slots__ = ("_full_at", "_interested", "_profile", "_swept_at", "last", "prioritized", "pulls")
+    __slots__ = (
+        "_full_at",
+        "_interested",
+        "_profile",
+        "_swept_at",
+        "last",
+        "looked_at",
+        "prioritized",
+        "pulls",
+    )
 
     def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
         #: Those who wait; the first is served next.
@@ -169,6 +178,8 @@ class Waiting:
         self._profile = profile
         self._interested = interested
         self._swept_at = now
+        #: When somebody looked at every pull at the end and found nothing to do, and no other has come since.
+        self.looked_at = -1
         #: The order is that of the priorities.
         self.prioritized = False
         #: When a pull came last, or something was delivered: what inactivity is measured from.
@@ -197,6 +208,7 @@ class Waiting:
     def add(self, pull: Pull, now: int) -> None:
         """A new pull takes its place."""
         self.last = now
+        self.looked_at = -1
         self._line_up(pull)
 
     def _line_up(self, pull: Pull) -> None:
@@ -229,7 +241,7 @@ class Waiting:
         passed = 0
         while pulls:
             pull = pulls[0]
-            if not expiry_first and not self._charge(pull, size, say):
+            if pull.max_bytes > 0 and not expiry_first and not self._charge(pull, size, say):
                 continue
             if pull.expires_at and now >= pull.expires_at:
                 say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
@@ -246,7 +258,7 @@ class Waiting:
                 say(pull.reply, verdict)
                 pulls.popleft()
                 continue
-            if expiry_first and not self._charge(pull, size, say):
+            if pull.max_bytes > 0 and expiry_first and not self._charge(pull, size, say):
                 continue
             pulls.popleft()
             if not self._interested(pull.reply):
@@ -264,9 +276,7 @@ class Waiting:
         return None
 
     def _charge(self, pull: Pull, size: int, say: Callable[[str, bytes], None]) -> bool:
-        """Take ``size`` bytes from the budget of the pull at the head; ``False``: too few are left, and it ends."""
-        if pull.max_bytes <= 0:
-            return True
+        """Take ``size`` bytes from the budget that the pull at the head has; ``False``: too few are left, and it ends."""
         if size > pull.max_bytes:
             say(pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n")
             self.pulls.popleft()
@@ -294,6 +304,8 @@ class Waiting:
             ):
                 break
         else:  # nearly always
+            if at_end:
+                self.looked_at = now
             return 0
         before, kept = len(self.pulls), deque[Pull]()
         for pull in self.pulls:

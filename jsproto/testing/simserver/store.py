@@ -158,7 +158,8 @@ class Store:
         if seqs is None:
             seqs = self._subjects[subject] = deque()
         seqs.append(seq)
-        self._bytes += self.size_of(message)
+        size = len(payload) if block is None else len(block) + len(payload)
+        self._bytes += self.stored_size(subject, size, headers=block is not None)
         if len(self._messages) == 1:
             self.first = seq
         self.last = seq

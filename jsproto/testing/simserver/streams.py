@@ -8,7 +8,7 @@ consumers by the few words of :class:`~jsproto.testing.simserver.followers.Follo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from jsproto.testing.simserver import refusals
@@ -40,6 +40,7 @@ class Stream(Store):
         "_gate",
         "_limited",
         "_max_age",
+        "_plain",
         "_profile",
         "_republish",
         "_retention",
@@ -98,6 +99,16 @@ class Stream(Store):
         self._retention = text(config, "retention")
         self._max_age = integer(config, "max_age")
         self._limited = any(integer(config, name) > 0 for name in _LIMITS)
+        #: A message without headers is stored as it comes.
+        self._plain = not (
+            self.sealed
+            or transform
+            or republish
+            or self._retention == "interest"
+            or config["discard"] == "new"
+            or config.get("allow_msg_counter")
+            or integer(config, "max_msg_size") >= 0
+        )
         blank = " " if self._profile.blank_in_pub_ack else ""
         self._ack_front = f'{{"stream":"{self.name}",{blank}"seq":'
 
@@ -122,10 +133,18 @@ class Stream(Store):
 
     # ------------------------------------------------------------------------------------------------ publishing
 
-    def publish(
-        self, subject: str, block: bytes | None, payload: bytes, now: int, *, answered: bool = True
-    ) -> PubAck:
-        """Store one message, or refuse; the answer is the text of its acknowledgement, if anybody wants one."""
+    def publish_run(self, subject: str, payloads: Iterable[bytes], now: int) -> None:
+        """Store, or refuse, several messages without headers that nobody wants acknowledged."""
+        if not self._plain:
+            for payload in payloads:
+                self.publish(subject, None, payload, now)
+            return
+        self._gate.last_id = b""
+        for payload in payloads:
+            self._follow(self.put(subject, None, payload, now), now)
+
+    def publish(self, subject: str, block: bytes | None, payload: bytes, now: int) -> PubAck:
+        """Store one message, or refuse; the answer is the text of its acknowledgement."""
         try:
             ident = header(block, b"Nats-Batch-Id") if block is not None and self._profile.counters else None
             if block is not None and ident is not None:
@@ -145,8 +164,6 @@ class Stream(Store):
         except RefusedError as refused:
             return self.refuse(refused.refusal)
         seq = self._take(subject, admitted, now)
-        if not answered:
-            return None
         if admitted.total is not None:
             return self._answer({"stream": self.name, "seq": seq, "val": admitted.total})
         return self._answer({"stream": self.name, "seq": seq})
@@ -193,15 +210,20 @@ class Stream(Store):
             self.lives(message, admitted.ttl)
         if self._republish is not None:
             self._tell_on(message, self._republish.apply(subject), before)
+        self._follow(message, now, admitted.rollup)
+        return seq
+
+    def _follow(self, message: Stored, now: int, rollup: bytes = b"") -> None:
+        """What follows from a new message: others leave, and whoever wants it comes to it."""
         for follower in self.followers.values():
             if follower.stored(message):
                 self._woken[follower] = None
         if self._limited:
-            self._shrink(subject, now)
-        if admitted.rollup:
-            self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
-        self._wake(now)
-        return seq
+            self._shrink(message.subject, now)
+        if rollup:
+            self._purge(message.subject if rollup == b"sub" else ">", 0, 1, now)
+        if self._woken:
+            self._wake(now)
 
     def _tell_on(self, message: Stored, to: str, before: int) -> None:
         """Republish a stored message; ``before`` is the sequence that its subject had."""
