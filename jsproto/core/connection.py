@@ -205,13 +205,14 @@ class Connection:
         """Bytes came. Every complete frame is worked off in order; what a frame decides acts after all of them."""
         now = self._at(now)
         link = self._link
-        if link.state not in OPEN or not data:
+        up = link.state is UP  # at hand for every read; to be in a set of states takes a hash in Python
+        if not data or not (up or link.state in OPEN):
             return
         link.alive(now)
         self.stats.bytes_in += len(data)
         self._reason = None  # an unknown refusal explains the end right behind it, not a later one
         frames = self._parser.feed(data)
-        if link.state in ATTEMPTING:
+        if not up and link.state in ATTEMPTING:
             self._greeting(frames, now)
         elif frames:
             self._work_off(frames, now)
