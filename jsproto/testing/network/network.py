@@ -73,9 +73,9 @@ class Network:
         "_order",
         "_refused_until",
         "_served",
-        "_stamp",
-        "_stamped",
         "_standing",
+        "_told",
+        "_told_at",
         "digest",
         "hosts",
         "moments",
@@ -111,8 +111,9 @@ class Network:
         #: Something may have happened to the server, so its deadline has to be found out anew.
         self._served = True
         self._deadline = math.inf
-        #: The moment as it goes into the digest, and which one that is.
-        self._stamp, self._stamped = b"", math.nan
+        #: When something was on a line last, and whose: what goes into the digest in front of the bytes.
+        self._told_at = math.nan
+        self._told: Host | None = None
 
     # ------------------------------------------------------------------------------------------------ time
 
@@ -161,19 +162,16 @@ class Network:
 
     def _next(self) -> float:
         """The next moment at which something happens."""
-        moment = self._agenda[0][0] if self._agenda else math.inf
         if self._served:
             self._served = False
             deadline = self.server.next_deadline()
             self._deadline = math.inf if deadline is None else deadline
-        moment = min(moment, self._deadline)
-        for cable, _ in self._cables.values():
-            due = cable.up.due()
-            moment = min(moment, due)
-        for host in self.hosts:
-            due = host.due()
-            moment = min(moment, due)
-        return moment
+        moments = [host.due() for host in self.hosts]
+        moments += [cable.up.due() for cable, _ in self._cables.values()]
+        moments.append(self._deadline)
+        if self._agenda:
+            moments.append(self._agenda[0][0])
+        return min(moments)
 
     def _unsettle(self) -> None:
         """Whatever was known of what comes next may have changed."""
@@ -360,9 +358,10 @@ class Network:
             self._cables.pop(cable.cid, None)
 
     def _tell(self, kind: type[Sent | Received], host: Host, data: bytes) -> None:
-        if self._stamped != self.now:
-            self._stamp, self._stamped = b"%r " % self.now, self.now
-        self.digest = crc32(data, crc32(host.label, crc32(self._stamp, self.digest)))
+        if self._told_at != self.now or self._told is not host:
+            self._told_at, self._told = self.now, host
+            self.digest = crc32(b"%r %b" % (self.now, host.label), self.digest)
+        self.digest = crc32(data, self.digest)
         if self.tap is not None:
             self.tap(kind(at=self.now, conn=host.name, data=data))
 

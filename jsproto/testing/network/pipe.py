@@ -15,8 +15,9 @@ from attrs import frozen
 
 from jsproto.testing.chance import Chance
 
-#: Now and then between two pieces that were one write, in seconds; mostly they come at one moment, as reads of their own.
+#: Now and then (once in ``_GAPS``) between two pieces that were one write, in seconds; mostly they come at one moment, as reads of their own.
 _GAP: Final = 0.0005
+_GAPS: Final = 8
 
 
 @final
@@ -73,19 +74,21 @@ class Pipe:
             return
         road = self.road
         at = self._arrival(now)
-        self.size += len(data)
+        size = len(data)
+        self.size += size
         if not road.longest:
             self._flying.append((at, data))
             self._last = at
             return
         start = 0
-        below, longest, fly = self._chance.below, road.longest, self._flying.append
-        while start < len(data):
-            end = start + 1 + below(longest)
+        below, fly, most = self._chance.below, self._flying.append, road.longest * _GAPS
+        while start < size:
+            longer, gap = divmod(below(most), _GAPS)
+            end = start + 1 + longer
             fly((at, data[start:end]))
             self._last = at
             start = end
-            if not below(8):
+            if not gap:
                 at += _GAP
 
     def finish(self, error: Exception | None, now: float) -> None:
