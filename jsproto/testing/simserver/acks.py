@@ -68,12 +68,11 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
     """
     tokens = subject.split(".")
     if len(tokens) == 9:
-        rest = tokens[2:]
+        _, _, stream, consumer, deliveries, stream_seq, consumer_seq, _, _ = tokens
     elif v2 and len(tokens) >= 11 and tokens[2] == (domain or "_") and tokens[3] == ACCOUNT_HASH:
-        rest = tokens[4:]
+        stream, consumer, deliveries, stream_seq, consumer_seq = tokens[4:9]
     else:
         return None
-    stream, consumer, deliveries, stream_seq, consumer_seq = rest[:5]
     digits = deliveries + stream_seq + consumer_seq
     if (
         len(digits) <= 20

@@ -177,8 +177,6 @@ class Consumer(Settling):
             return False
         message, count, single = taken
         cursor = self._cursor
-        if count == 1:
-            cursor.handed()
         reply = f"{self._ack_front}{count}.{message.seq}.{self._consumer_seq}.{message.time}.{cursor.pending}"
         block, payload = message.block, message.payload
         if self._headers_only:
@@ -221,7 +219,7 @@ class Consumer(Settling):
             elif message is not None:
                 ledger.again[seq] = again
                 return message, again + 1, False
-        if self._full:
+        if 0 < self._max_ack_pending <= len(ledger.outstanding):  # `_full`, written out
             self._stalled = True
             return None
         step = self._cursor.step()

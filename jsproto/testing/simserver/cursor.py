@@ -105,10 +105,6 @@ class Cursor:
         """How much is ahead, as the server believes."""
         return max(0, self._pending)
 
-    def handed(self) -> None:
-        """One that was ahead was handed out."""
-        self._pending -= 1
-
     def looked(self) -> None:
         """Somebody wants to know how much is ahead: never more than there is (``checkNumPending``)."""
         stream = self._stream
@@ -128,14 +124,18 @@ class Cursor:
             seq = self._skips.pop(0)
             self.next_seq = seq + 1 if self._skips else self._resume
             message = self._stream.message(seq)
-            return (message, True) if message is not None else None
+            if message is None:
+                return None
+            self._pending -= 1
+            return message, True
         stream, filters = self._stream, self.filters
-        at, last = max(self.next_seq, stream.first), stream.last
+        at, last, message_at = max(self.next_seq, stream.first), stream.last, stream.message
         while at <= last:
-            found = stream.message(at)
+            found = message_at(at)
             at += 1
             if found is not None and (not filters or self.wants(found.subject)):
                 self.next_seq = at
+                self._pending -= 1
                 return found, False
         self.next_seq = max(self.next_seq, last + 1)
         if self._pending and self.next_seq > last:

@@ -254,10 +254,10 @@ class JetStream:
 
     def _acked(self, subject: str, payload: bytes, reply: str, now: int) -> bool:
         address = parse_ack_subject(subject, v2=self.v2, domain=self.domain)
-        consumer = (
-            self.consumers.get(address.stream, {}).get(address.consumer) if address is not None else None
-        )
-        if address is None or consumer is None or not self.serving or not consumer.hears_acks:
+        if address is None or address.stream not in self.consumers or not self.serving:
+            return False
+        consumer = self.consumers[address.stream].get(address.consumer)
+        if consumer is None or not consumer.hears_acks:
             return False
         consumer.acked(address, payload, reply, now)
         self._moved[address.stream] = None  # `refresh`, written out: once per message

@@ -26,7 +26,7 @@ MAX_CONTROL_LINE_EXCEEDED: Final = "maximum control line exceeded"
 MAX_PAYLOAD_VIOLATION: Final = "Maximum Payload Violation"
 
 #: The usual line of a PUB: what it says must still be within its bounds.
-_PUB: Final = re.compile(rb"PUB (\S+) (?:(\S+) )?([0-9]{1,%d})\r\n" % _MAX_DIGITS)
+_PUB: Final = re.compile(rb"PUB (\S+(?: \S+)?) ([0-9]{1,%d})\r\n" % _MAX_DIGITS)
 #: How a line begins that can become a publish.
 _PUBLISHES: Final = (b"PUB ", b"HPUB ")
 _PAYLOAD_OPS: Final = frozenset({b"PUB", b"HPUB"})
@@ -152,12 +152,13 @@ class CommandReader:
                 return at
             usual = _PUB.match(buffer, at)
             if usual is not None:
-                subject, reply_to, digits = usual.groups(b"")
+                names, digits = usual.groups()
                 start = usual.end()
                 stop = start + int(digits)
                 fits = stop - start <= self._max_payload and start - at <= self._max_line
                 if fits and buffer[stop : stop + 2] == b"\r\n":
-                    commands.append(PubLine(_text(subject), _text(reply_to), None, buffer[start:stop]))
+                    subject, _, answer = names.decode("utf-8", "surrogateescape").partition(" ")
+                    commands.append(PubLine(subject, answer, None, buffer[start:stop]))
                     at = stop + 2
                     continue
             lf = buffer.find(b"\n", at)

@@ -341,6 +341,10 @@ class Waiting:
 
     def deadline(self) -> int | None:
         """The next moment at which a pull expires or wants its heartbeat."""
-        moments = [pull.expires_at for pull in self.pulls if pull.expires_at]
-        moments.extend(pull.heartbeat_at for pull in self.pulls if pull.heartbeat)
+        moments: list[int] = []
+        for pull in self.pulls:
+            if pull.expires_at:
+                moments.append(pull.expires_at)
+            if pull.heartbeat:
+                moments.append(pull.heartbeat_at)
         return min(moments) if moments else None

@@ -20,7 +20,7 @@ from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.simserver.api import Api
 from jsproto.testing.simserver.disk import Image
 from jsproto.testing.simserver.documents import Table, read, table
-from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, to_nanos, to_seconds
+from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
 from jsproto.testing.simserver.jetstream import API_PREFIX, JetStream
 from jsproto.testing.simserver.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
 from jsproto.testing.simserver.profile import profile_of
@@ -399,11 +399,10 @@ class SimServer:
     def _due(self) -> int:
         """The next deadline; found out anew only when something has happened since."""
         if self._due_at is None:
-            moments = [session.deadline() for session in self._live.values()]
-            moments.append(self._halt_at)
-            if self._up:
-                moments.append(self._jetstream.deadline())
-            self._due_at = min((moment for moment in moments if moment is not None), default=_NEVER)
+            at = earlier(self._halt_at, self._jetstream.deadline() if self._up else None)
+            for session in self._live.values():
+                at = earlier(at, session.deadline())
+            self._due_at = _NEVER if at is None else at
         return self._due_at
 
     def _tick(self, now: int) -> None:

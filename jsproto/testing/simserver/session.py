@@ -348,13 +348,13 @@ class Session:
         self._out.append(b"PING\r\n")
 
     def _publish(self, command: PubLine, now: int) -> None:
-        if command.block is not None and not self.headers:
+        subject, reply, block, _ = command
+        if block is not None and not self.headers:
             self.fail("")
             return
         if self.verbose:
             self._ok()
         core = self._core
-        subject, reply = command.subject, command.reply
         if reply and reply.startswith(("$JS.ACK.", "$GNR.", "_R_.")):
             self.fail(f'Permissions Violation for Publish with Reply of "{reply}"')
             return

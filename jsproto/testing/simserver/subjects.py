@@ -120,12 +120,14 @@ NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
 class Interest(Generic[SubT]):
     """Subscriptions by what they match."""
 
-    __slots__ = ("_literal", "_memory", "_wild")
+    __slots__ = ("_anywhere", "_literal", "_memory", "_wild")
 
     def __init__(self) -> None:
         self._literal: dict[str, list[SubT]] = {}
         #: Patterns by their first token: what begins otherwise need not be compared.
         self._wild: dict[str, list[tuple[list[str], SubT]]] = {}
+        #: One of them begins with a wildcard.
+        self._anywhere = False
         self._memory: dict[str, tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]] = {}
 
     def add(self, sub: SubT) -> None:
@@ -135,6 +137,7 @@ class Interest(Generic[SubT]):
         else:
             tokens = sub.subject.split(".")
             self._wild.setdefault(tokens[0], []).append((tokens, sub))
+            self._anywhere = "*" in self._wild or ">" in self._wild
         self._memory.clear()
 
     def remove(self, sub: SubT) -> None:
@@ -150,6 +153,7 @@ class Interest(Generic[SubT]):
         left = [entry for entry in self._wild.pop(head, ()) if entry[1] is not sub]
         if left:
             self._wild[head] = left
+        self._anywhere = "*" in self._wild or ">" in self._wild
 
     def match(self, subject: str) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
         """The plain subscriptions and the queue groups (each with all its members) that want ``subject``."""
@@ -157,13 +161,13 @@ class Interest(Generic[SubT]):
         if known is not None:
             return known
         wild = self._wild
-        heads = (subject.partition(".")[0], "*", ">") if wild else ()
-        if subject not in self._literal and wild.keys().isdisjoint(heads):
+        head = subject.partition(".")[0]
+        if subject not in self._literal and head not in wild and not self._anywhere:
             return NOBODY
         found = list(self._literal.get(subject, ()))
         tokens = subject.split(".")
-        for head in heads:
-            for pattern, sub in wild.get(head, ()):
+        for each in (head, "*", ">"):
+            for pattern, sub in wild.get(each, ()):
                 if matches_tokens(pattern, tokens):
                     found.append(sub)
         if not found:
