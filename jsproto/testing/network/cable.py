@@ -49,5 +49,5 @@ class Cable:
 
     def hold(self, up: float, down: float) -> None:
         """Nothing comes through before these moments, up and down: a partition."""
-        self.up.held_until = max(self.up.held_until, up)
-        self.down.held_until = max(self.down.held_until, down)
+        self.up.hold(up)
+        self.down.hold(down)

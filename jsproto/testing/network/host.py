@@ -56,11 +56,11 @@ class Host:
         read: bytes that came.
         written: bytes that went out.
         deadline: when the machine wants a tick, and ``wish``: the user a turn, in the client's time, as `due` found them last.
-        stale: what `due` would say has to be found out anew: something has happened to it.
+        stale: something has happened to its machine or its user, so their deadlines have to be found out anew.
     """
 
     __slots__ = (
-        "_due",
+        "_own",
         "cable",
         "deadline",
         "dialled",
@@ -93,23 +93,24 @@ class Host:
         self.written = 0
         self.stale = True
         self.deadline = self.wish = math.inf
-        self._due = math.inf
+        #: When machine, user or dial have something to do.
+        self._own = math.inf
 
     def due(self) -> float:
         """When it has something to do, in the network's time; infinity for never."""
         if self.stale:
-            self._due = self._found_due()
-            self.stale = False
-        return self._due
+            self._look()
+        at, cable = self._own, self.cable
+        if cable is not None and cable.down.due < at:
+            at = cable.down.due
+        if self.frozen_until > at:
+            return self.frozen_until
+        return at
 
-    def _found_due(self) -> float:
+    def _look(self) -> None:
+        self.stale = False
         deadline, wish = self.machine.next_deadline(), self.user.due()
         self.deadline = math.inf if deadline is None else deadline
         self.wish = math.inf if wish is None else wish
         at = min(max(self.deadline - self.shift, self.starved_until), self.wish - self.shift)
-        if self.dialled is not None and self.dialled < at:
-            at = self.dialled
-        if self.cable is not None:
-            arrival = self.cable.down.due()
-            at = min(at, arrival)
-        return max(at, self.frozen_until)
+        self._own = at if self.dialled is None else min(at, self.dialled)

@@ -167,7 +167,7 @@ class Network:
             deadline = self.server.next_deadline()
             self._deadline = math.inf if deadline is None else deadline
         moments = [host.due() for host in self.hosts]
-        moments += [cable.up.due() for cable, _ in self._cables.values()]
+        moments += [cable.up.due for cable, _ in self._cables.values()]
         moments.append(self._deadline)
         if self._agenda:
             moments.append(self._agenda[0][0])
@@ -192,10 +192,9 @@ class Network:
         while self._agenda and self._agenda[0][0] <= now:
             heappop(self._agenda)[2]()
             self._unsettle()
-        for cable, host in list(self._cables.values()):
-            if cable.up.due() <= now:
+        for cable, _ in list(self._cables.values()):
+            if cable.up.due <= now:
                 self._hear(cable)
-                host.stale = True  # the end of its link may be on its way back
         if self._deadline <= now:
             self.server.handle_tick(now)
             self._served = True
@@ -228,18 +227,16 @@ class Network:
     def _collect(self) -> None:
         """What the server has said goes on its way."""
         server, now = self.server, self.now
-        for cid, (cable, host) in list(self._cables.items()):
+        for cid, (cable, _) in list(self._cables.items()):
             if not cable.heard:
                 continue
-            data = server.data_to_send(cid)
+            data, closed = server.collect(cid)
             if data:
-                host.stale = True
                 cable.down.push(data, now)
                 if cable.down.size > self._max_pending:
                     self._cut_slow(cable)
                     continue
-            if server.closed(cid):
-                host.stale = True
+            if closed:
                 self._forgotten(cable)
                 cable.down.finish(None, now)
 
@@ -427,7 +424,8 @@ class Network:
         """What was held comes through, whoever stood still goes on, dials are answered."""
         self._refused_until = -math.inf
         for cable, _ in self._cables.values():
-            cable.up.held_until = cable.down.held_until = -math.inf
+            cable.up.let_go()
+            cable.down.let_go()
         for host in self.hosts:
             host.frozen_until = host.starved_until = -math.inf
             host.held_until = (-math.inf, -math.inf)

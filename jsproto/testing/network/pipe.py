@@ -54,10 +54,11 @@ class Pipe:
         road: what it is like from now on.
         size: bytes in flight.
         held_until: nothing comes out before.
+        due: when something comes out; infinity for never.
         ended: its end is in flight, or has come.
     """
 
-    __slots__ = ("_chance", "_flying", "_last", "ended", "held_until", "road", "size")
+    __slots__ = ("_chance", "_flying", "_last", "due", "ended", "held_until", "road", "size")
 
     def __init__(self, road: Road, chance: Chance) -> None:
         self.road = road
@@ -66,6 +67,7 @@ class Pipe:
         self._last = 0.0
         self.size = 0
         self.held_until = -math.inf
+        self.due = math.inf
         self.ended = False
 
     def push(self, data: bytes, now: float) -> None:
@@ -79,6 +81,7 @@ class Pipe:
         if not road.longest:
             self._flying.append((at, data))
             self._last = at
+            self._look()
             return
         start = 0
         below, fly, most = self._chance.below, self._flying.append, road.longest * _GAPS
@@ -90,6 +93,7 @@ class Pipe:
             start = end
             if not gap:
                 at += _GAP
+        self._look()
 
     def finish(self, error: Exception | None, now: float) -> None:
         """The writer's end is over; this comes behind everything in flight."""
@@ -97,6 +101,7 @@ class Pipe:
             self.ended = True
             self._last = self._arrival(now)
             self._flying.append((self._last, End(error)))
+            self._look()
 
     def cut(self, keep: int, error: Exception | None, now: float) -> None:
         """Only ``keep`` of the bytes in flight still come, then the end."""
@@ -112,12 +117,15 @@ class Pipe:
         self.ended = False
         self.finish(error, now)
 
-    def due(self) -> float:
-        """When something comes out; infinity for never."""
-        if not self._flying:
-            return math.inf
-        at = self._flying[0][0]
-        return max(at, self.held_until)
+    def hold(self, until: float) -> None:
+        """Nothing comes out before."""
+        self.held_until = max(self.held_until, until)
+        self._look()
+
+    def let_go(self) -> None:
+        """It is held no more."""
+        self.held_until = -math.inf
+        self._look()
 
     def arrived(self, now: float) -> list[bytes | End]:
         """What has come: reads in order, perhaps with the end behind them."""
@@ -126,6 +134,7 @@ class Pipe:
         flying, reads = self._flying, list[bytes | End]()
         while flying and flying[0][0] <= now:
             reads.append(flying.popleft()[1])
+        self._look()
         if self.road.longest or len(reads) < 2:
             for each in reads:
                 if not isinstance(each, End):
@@ -135,6 +144,10 @@ class Pipe:
         if not isinstance(reads[0], End):
             self.size -= len(reads[0])
         return reads
+
+    def _look(self) -> None:
+        """What flies, or holds it, has changed."""
+        self.due = max(self._flying[0][0], self.held_until) if self._flying else math.inf
 
     def _arrival(self, now: float) -> float:
         road = self.road

@@ -18,7 +18,7 @@ ROADS = st.builds(
 def drained(pipe):
     """All reads until nothing is in flight, with their moments."""
     reads = []
-    while (due := pipe.due()) < math.inf:
+    while (due := pipe.due) < math.inf:
         reads += [(due, each) for each in pipe.arrived(due)]
     return reads
 
@@ -57,7 +57,7 @@ def test_the_end_comes_behind_everything_and_nothing_behind_it():
     pipe.finish(None, 0.0)
 
     assert pipe.arrived(1.0) == [b"last words", End(error)]
-    assert (pipe.due(), pipe.size) == (math.inf, 0)
+    assert (pipe.due, pipe.size) == (math.inf, 0)
 
 
 def test_an_end_alone_is_an_end():
@@ -91,8 +91,8 @@ def test_a_cut_replaces_an_end_that_was_on_its_way():
 def test_what_is_held_comes_all_at_once_afterwards():
     pipe = Pipe(Road(), Chance(1))
     pipe.push(b"a", 0.0)
-    pipe.held_until = 5.0
+    pipe.hold(5.0)
     pipe.push(b"b", 1.0)
 
-    assert (pipe.due(), pipe.arrived(4.9)) == (5.0, [])
+    assert (pipe.due, pipe.arrived(4.9)) == (5.0, [])
     assert pipe.arrived(5.0) == [b"ab"]
