@@ -78,8 +78,8 @@ class JetStream:
         #: What clients asked for and the model cannot do.
         self.not_modelled: list[str] = []
         self._reach: dict[str, Stream | None] = {}
-        #: Streams whose deadlines have to be planned anew.
-        self._moved: dict[str, None] = {}
+        #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
+        self._moved: dict[Stream | Consumer, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
         self._pushed: dict[str, list[tuple[Stream, PushConsumer]]] | None = {}
         self._agenda = Agenda()
@@ -260,7 +260,7 @@ class JetStream:
         if consumer is None or not consumer.hears_acks:
             return False
         consumer.acked(address, payload, reply, now)
-        self._moved[address.stream] = None  # `refresh`, written out: once per message
+        self._turned(consumer)
         return True
 
     def _flowed(self, subject: str, block: bytes | None, now: int) -> bool:
@@ -269,7 +269,7 @@ class JetStream:
         if not isinstance(consumer, PushConsumer) or not self.serving:
             return False
         consumer.answered(subject, block, now)
-        self.refresh(self.streams[tokens[-3]])
+        self._turned(consumer)
         return True
 
     def _asked(self, subject: str, block: bytes | None, payload: bytes, reply: str, now: int) -> bool:
@@ -290,7 +290,7 @@ class JetStream:
             self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
             return True
         consumer.pulled(payload, reply, now)
-        self.refresh(self.streams[names[0]])
+        self._turned(consumer)
         return True
 
     def _direct(self, names: str, block: bytes | None, payload: bytes, reply: str) -> bool:
@@ -324,16 +324,22 @@ class JetStream:
 
     def refresh(self, stream: Stream) -> None:
         """The deadlines of this stream and its consumers may have moved: they are planned anew before anybody looks."""
-        self._moved[stream.name] = None
+        self._moved[stream] = None
+
+    def _turned(self, consumer: Consumer) -> None:
+        """The deadlines of this consumer may have moved, and, where messages leave that are done with, those of its stream."""
+        stream = consumer.stream
+        self._moved[consumer if stream.retention == "limits" else stream] = None
 
     def _replan(self) -> None:
-        for name in self._moved:
-            stream = self.streams.get(name)
-            if stream is None:
-                continue
-            self._plan(stream)
-            for consumer in self.consumers[name].values():
-                self._plan(consumer)
+        for owner in self._moved:
+            if isinstance(owner, Stream):
+                if self.streams.get(owner.name) is owner:
+                    self._plan(owner)
+                    for consumer in self.consumers[owner.name].values():
+                        self._plan(consumer)
+            elif owner.stream.followers.get(owner.name) is owner:
+                self._plan(owner)
         self._moved.clear()
 
     def deadline(self) -> int | None:
@@ -357,7 +363,9 @@ class JetStream:
                 continue
             if owner.ticked(now):
                 self.remove_consumer(owner.stream, owner, now)
-            self.refresh(owner.stream)
+                self.refresh(owner.stream)
+            else:
+                self._turned(owner)
 
     def _plan(self, owner: Stream | Consumer) -> None:
         key = self._keys.get(owner)

@@ -159,6 +159,11 @@ class SimServer:
         """What the server has written to this client since the last call."""
         return self._session(cid).data_to_send()
 
+    def collect(self, cid: int) -> tuple[bytes, bool]:
+        """Both in one: what has been written to this client since, and whether its connection is over."""
+        session = self._session(cid)
+        return session.data_to_send(), session.closed
+
     def closed(self, cid: int) -> bool:
         """Whether this connection is over. What was written before the end can still be collected."""
         return self._session(cid).closed
