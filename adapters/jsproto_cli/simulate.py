@@ -1,4 +1,4 @@
-"""`jsproto simulate`: years of faults in minutes: clients of ours in simulated worlds, one for each seed.
+"""`jsproto simulate`: weeks of faults in minutes: clients of ours in simulated worlds, one for each seed.
 
     jsproto simulate --seeds 0-99 --hours 1           a hundred worlds of an hour each
     jsproto simulate --seeds 0-1999 --state run.jsonl  the same command again goes on where it was stopped
