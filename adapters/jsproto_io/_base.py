@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Coroutine, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final, TypeVar, Unpack
+from typing import Final, NoReturn, TypeVar, Unpack, cast, final
 
 from attrs import evolve
 
@@ -56,6 +56,20 @@ T = TypeVar("T")
 MANY: Final = 128
 
 
+@final
+class _NotYet:
+    """Stands where a connection will be, and says so to whoever asks it for anything.
+
+    A client could say it itself, for attributes that are missing; but Python finds all attributes of a class with ``__getattr__`` slowly, and each ack needs ten.
+    """
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise ConversationClosed("expected a connected client: enter connect(...) with a with statement")
+
+
+_NOT_YET: Final = _NotYet()
+
+
 class Base:
     """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make."""
 
@@ -94,18 +108,8 @@ class Base:
             speaker() if any(server.web for server in self._options.servers) else None
         )
         self._begun = False
-        self._connection: Connection
-        self._driver: Driver
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> object:
-            """Only what `_begin` sets can be missing."""
-            if name in {"_connection", "_driver"}:
-                raise ConversationClosed(
-                    "expected a connected client: enter connect(...) with a with statement"
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._connection: Connection = cast("Connection", _NOT_YET)
+        self._driver: Driver = cast("Driver", _NOT_YET)
 
     # ------------------------------------------------------------------ what it shows
 
