@@ -92,7 +92,10 @@ class Outbound(Stateful):
             return b""
         self.messages += len(pieces) - self._controls
         data = b"".join(pieces)
-        self._emptied()
+        pieces.clear()
+        if self._bound:
+            self._bound.clear()
+        self._size = self._counted = self._controls = 0
         return data
 
     def lost(self) -> None:

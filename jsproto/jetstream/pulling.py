@@ -108,7 +108,7 @@ class PullFeed(Conversation[M], Generic[M]):
     @property
     def readable(self) -> int:
         """How many messages are at hand."""
-        return self.backlog.count
+        return len(self.backlog.waiting)
 
     def take(self, now: float) -> M | NeedData | Ended:
         """The next message; raises why it ended once those at hand are taken."""
