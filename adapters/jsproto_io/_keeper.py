@@ -46,9 +46,9 @@ class Doors:
         self._outer = threading.Lock()
         self._inner = threading.Lock()
 
-    def acquire(self, *, blocking: bool) -> bool:
+    def acquire(self, blocking: bool, /) -> bool:
         """Whether the caller is alone; the keeper's turn is waited for."""
-        if not self._outer.acquire(blocking=blocking):
+        if not self._outer.acquire(blocking):
             return False
         try:
             self._inner.acquire()

@@ -30,7 +30,7 @@ from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, SyncClient
 from jsproto_io._ways import Place
 
-#: A reader that acks faster than this, in seconds, lets the kernel put its acks together.
+#: A reader that acks faster than this, in seconds, lets the kernel put its acks together. (Who lingers has put them together already.)
 _SOON: Final = 0.001
 #: Verbs that need not wait look at the socket at least so often, in seconds.
 _LOOK: Final = 1.0
@@ -42,12 +42,11 @@ class PluggedClient(SyncClient):
     __slots__ = (
         "_credentials",
         "_deadline",
-        "_flushed",
         "_linger",
-        "_looked",
         "_plug",
         "_plugs",
         "_pushed",
+        "_soon",
     )
 
     def __init__(
@@ -69,8 +68,8 @@ class PluggedClient(SyncClient):
         self._plug: Plugged
         self._deadline: float | None = None
         self._linger = linger
-        self._flushed = 0.0
-        self._looked = 0.0
+        self._soon = 0.0 if linger else _SOON
+        self._look_at = 0.0
         self._pushed = 0.0
 
     # ------------------------------------------------------------------ life
@@ -136,7 +135,8 @@ class PluggedClient(SyncClient):
         connection = self._connection
         held = len(plug.unsent)
         happened = plug.wait(patience)
-        now = self._looked = self._now()
+        now = self._now()
+        self._look_at = now + _LOOK
         if isinstance(happened, bytes):
             self._arrived(happened, now)
         elif isinstance(happened, Lost):
@@ -150,18 +150,19 @@ class PluggedClient(SyncClient):
         self._pump()
 
     def _flush(self, now: float, *, more: bool = False) -> None:
-        if now - self._flushed < self._linger:
+        if now > self._look_at:
+            self._pump()
+            self._turn(0.0)
             return
-        self._flushed = now
+        since = now - self._pushed
+        if since < self._linger:
+            return
         data = self._connection.data_to_send()
         if data:
-            if not more or now - self._pushed > _SOON:
+            if not more or since > self._soon:
                 self._pushed = now
                 more = False
             self._write(data if self._layer is None else self._layer.sent(data), more=more)
-        if now - self._looked > _LOOK:
-            self._pump()
-            self._turn(0.0)
 
     def _arm(self, deadline: float | None) -> None:
         self._deadline = deadline

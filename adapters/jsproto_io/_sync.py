@@ -59,6 +59,9 @@ IN_USE: Final = (
     "expected one caller at a time, the client is in use by another thread, or by the verb interrupted here"
 )
 
+#: How a gate is passed: who would have to wait goes away. Said without a name, which would make the call of a lock twice as dear.
+AT_ONCE: Final = False
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -76,7 +79,7 @@ class Waiter:
 class Gate(Protocol):
     """What a verb passes before it touches anything: a lock, or whatever takes its place when all is over."""
 
-    def acquire(self, *, blocking: bool) -> bool:
+    def acquire(self, blocking: bool, /) -> bool:
         """Whether the caller is alone."""
         ...
 
@@ -94,7 +97,7 @@ class Barred:
     def __init__(self, error: JsprotoError) -> None:
         self.error = error
 
-    def acquire(self, *, blocking: bool) -> bool:
+    def acquire(self, blocking: bool, /) -> bool:
         """Say why."""
         raise self.error
 
@@ -112,7 +115,7 @@ class Alone:
         self._client = client
 
     def __enter__(self) -> None:
-        if not self._client._gate.acquire(blocking=False):
+        if not self._client._gate.acquire(AT_ONCE):
             raise BusyConversation(IN_USE)
 
     def __exit__(
@@ -127,13 +130,14 @@ class Alone:
 class SyncClient(Base):
     """One connection to one NATS system, and what can be done with it, by one caller at a time."""
 
-    __slots__ = ("_alone", "_feeds", "_gate", "_now")
+    __slots__ = ("_alone", "_feeds", "_gate", "_look_at", "_now")
 
     MESSAGE = SyncMessage
 
     _alone: Alone
     _feeds: set[Conversation[object]]
     _gate: Gate
+    _look_at: float
     _now: Callable[[], float]
 
     @property
@@ -392,7 +396,7 @@ class SyncClient(Base):
         ``more``: the next one follows soon, and the kernel may let this one wait for it.
         """
         gate = self._gate
-        if not gate.acquire(blocking=False):
+        if not gate.acquire(AT_ONCE):
             raise BusyConversation(IN_USE)
         try:
             while True:
@@ -532,14 +536,15 @@ class Feed(Generic[T_co]):
     def __next__(self) -> T_co:
         client = self._client
         gate = client._gate
-        if not gate.acquire(blocking=False):
+        if not gate.acquire(AT_ONCE):
             raise BusyConversation(IN_USE)
         try:
             now = client._now()
             while (item := self._take(self.feed, now)) is NEED_DATA:
                 client._taking(self._seat)
                 now = client._now()
-            client._flush(now)
+            if client._connection.outgoing or now > client._look_at:
+                client._flush(now)
         except BaseException as error:
             client._judge(error)
             raise
@@ -779,7 +784,7 @@ class Sink(Generic[T]):
         """
         client = self._client
         gate = client._gate
-        if not gate.acquire(blocking=False):
+        if not gate.acquire(AT_ONCE):
             raise BusyConversation(IN_USE)
         try:
             now = client._now()

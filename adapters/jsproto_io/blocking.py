@@ -45,9 +45,9 @@ def connect(
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
         credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
             function of one's own.
-        linger: seconds for which publishes and acks may wait for company before they are given to the kernel; whatever
-            waits for the server gives them at once. With more than 0 many small writes become few, and a caller that
-            computes for long directly after an ack sends it late.
+        linger: seconds between two writes: publishes and acks that come sooner after the last one wait for company before they are
+            given to the kernel, and whatever waits for the server gives them at once. With more than 0 many small writes become
+            few; the first after a pause still goes at once, and a caller that computes for long in the middle of many sends the last of them late.
         pump: a thread keeps the connection alive while the caller computes: pings, automatic in-progress, reading. It
             begins with the first link. One caller at a time is still the rule.
         options: see `jsproto.core.options.Options`.

@@ -30,7 +30,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.context import JetStream
 from jsproto_io._plug import OPENED, Lost, Plug
-from jsproto_io.blocking import connect
+from jsproto_io.blocking import Client, connect
 from tests.forked import forked
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
@@ -125,6 +125,12 @@ def test_tls_that_cannot_be_had_is_an_error_and_never_clear_text(peer):
     there.finish()
 
     assert heard == [b""]
+
+
+def test_python_may_specialise_the_attributes_of_a_client():
+    assert not hasattr(
+        Client, "__getattr__"
+    )  # of a class that has it each attribute is looked for in full, each time
 
 
 def test_a_client_is_entered_before_it_is_used_and_once(peer):
@@ -310,7 +316,7 @@ def test_with_linger_small_writes_wait_for_company_until_somebody_waits_for_the_
 
     there = peer(serve)
     with connect(there.url, linger=60.0, **PROMPT) as nc:
-        nc._flushed = time.monotonic()
+        nc._pushed = time.monotonic()
         nc.publish("a", b"x")
         nc.publish("a", b"y")
         sent = nc.stats.bytes_out
@@ -320,6 +326,29 @@ def test_with_linger_small_writes_wait_for_company_until_somebody_waits_for_the_
     there.finish()
 
     assert heard == [b"PUB a 1\r\nx\r\nPUB a 1\r\ny\r\nPING\r\n"]
+
+
+def test_with_linger_the_first_write_after_a_pause_goes_at_once(peer):
+    there = peer(quiet)
+    with connect(there.url, linger=60.0, **PROMPT) as nc:
+        nc._pushed = time.monotonic() - 61.0
+        sent = nc.stats.bytes_out
+        nc.publish("a", b"x")
+        nc.publish("a", b"y")
+
+        assert nc.stats.bytes_out == sent + len(b"PUB a 1\r\nx\r\n")
+
+
+def test_what_sends_nothing_is_no_write_that_the_next_ack_could_follow(peer):
+    over = threading.Event()
+    there = peer(offers(2, 1, over))
+    with connect(there.url, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
+        first = next(messages)
+        first.ack()
+        nc._pushed = -10.0  # long ago
+        assert first.ack() is False
+
+        assert nc._pushed == -10.0
 
 
 def offers(count, heard, over):
@@ -471,7 +500,7 @@ def test_verbs_that_need_not_wait_look_at_the_socket_now_and_then(peer):
     there = peer(serve)
     with connect(there.url, **PROMPT) as nc:
         assert pinged.wait(5.0)
-        nc._looked = -10.0  # long ago
+        nc._look_at = -10.0  # long ago
         nc.publish("a")
 
         assert nc.stats.pings_in == 1

@@ -11,6 +11,7 @@ import pytest
 
 from jsproto.errors import BusyConversation, ConnectionClosed
 from jsproto_io._keeper import Doors, Keeper
+from jsproto_io._sync import AT_ONCE
 from jsproto_io.blocking import connect
 from tests.forked import forked
 
@@ -52,13 +53,13 @@ def keep():
 def test_the_gate_lets_one_caller_in_and_keeps_the_keeper_out_meanwhile():
     doors = Doors()
 
-    assert doors.acquire(blocking=False)
-    assert not doors.acquire(blocking=False)
+    assert doors.acquire(AT_ONCE)
+    assert not doors.acquire(AT_ONCE)
     assert not doors.slip_in()
     doors.release()
     assert doors.slip_in()
     doors.slip_out()
-    assert doors.acquire(blocking=False)
+    assert doors.acquire(AT_ONCE)
 
 
 def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
@@ -67,7 +68,7 @@ def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
     let_go = threading.Timer(0.02, doors.slip_out)
     let_go.start()
 
-    assert doors.acquire(blocking=False)
+    assert doors.acquire(AT_ONCE)
     let_go.join()
 
 
@@ -79,7 +80,7 @@ def test_a_caller_interrupted_at_the_inner_door_leaves_the_outer_one_open(monkey
     doors = Doors()
     monkeypatch.setattr(doors, "_inner", Interrupted())
     with pytest.raises(KeyboardInterrupt):
-        doors.acquire(blocking=False)
+        doors.acquire(AT_ONCE)
 
     assert doors._outer.acquire(blocking=False)
 
@@ -113,7 +114,7 @@ def test_a_nearer_deadline_is_seen_at_once(keep):
 def test_while_a_caller_is_inside_it_goes_away_and_comes_back(keep):
     client = Kept(deadline=monotonic())
     keeper = keep(client)
-    keeper.doors.acquire(blocking=False)
+    keeper.doors.acquire(AT_ONCE)
     keeper.start()
 
     assert not client.turned.wait(0.1)
