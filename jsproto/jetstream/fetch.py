@@ -114,6 +114,7 @@ class Fetch(PullFeed[M]):
     __slots__ = (
         "_fence",
         "_opened",
+        "_queued",
         "_until",
         "cause",
         "got",
@@ -129,6 +130,7 @@ class Fetch(PullFeed[M]):
         **PullFeed.STATE,
         "_fence": PLAIN,
         "_opened": PLAIN,
+        "_queued": PLAIN,
         "_until": PLAIN,
         "cause": ERROR,
         "got": PLAIN,
@@ -151,6 +153,8 @@ class Fetch(PullFeed[M]):
         self.pull: Pull | None = None
         self.pin = options.pin
         self._opened = 0.0
+        # The pull waits for its turn behind those of others: it can't be told again that they come first.
+        self._queued = False
         self._until = inf
         self._fence = 0
 
@@ -275,6 +279,7 @@ class Fetch(PullFeed[M]):
         batch = (options.max_messages or BYTES_BATCH) - self.got
         max_bytes = options.max_bytes - self.size if options.max_bytes else 0
         token = self.port.ask(self.subject, template.body(batch, max_bytes, self.pin))
+        self._queued = not no_wait
         self.pull = Pull(token, batch, max_bytes, now, self._until if self._until < inf else None)
         self.liveness.promised(template.idle_heartbeat)
         self.liveness.watch(now)
@@ -343,9 +348,8 @@ class Fetch(PullFeed[M]):
 
     def _again(self, pull: Pull, now: float) -> bool:
         """Older pulls of others come first: wait like them, if there is time to (B047)."""
-        if self.options.mode is not FetchMode.DRAIN_THEN_WAIT or self.state is not FetchState.PULLING:
-            return False
-        if not self._ask(now, no_wait=False):
+        told = self.options.mode is FetchMode.DRAIN_THEN_WAIT and not self._queued
+        if not told or self.state is not FetchState.PULLING or not self._ask(now, no_wait=False):
             return False
         pull.finish(End.REQUESTS_PENDING)
         return True

@@ -241,6 +241,14 @@ def test_b047_requests_pending_is_waited_for_when_there_is_time():
     assert (taken(fetch), fetch.reason) == ([1, 2, 3, 4, 5], End.FILLED)
 
 
+def test_b047_who_waits_behind_others_is_not_told_of_them_again_and_asks_in_no_loop():
+    fetch = started(max_messages=5, mode=FetchMode.DRAIN_THEN_WAIT, expires=3.0)
+    for _ in range(2):
+        fetch.delivered([status(fetch, 408, "Requests Pending")], 0.5)
+
+    assert (fetch.reason, len(pulls(fetch))) == (End.REQUESTS_PENDING, 2)
+
+
 def test_requests_pending_with_no_time_left_is_an_end():
     fetch = started(max_messages=5, mode=FetchMode.DRAIN_THEN_WAIT, expires=3.0)
     fetch.delivered([status(fetch, 408, "Requests Pending")], 3.1)

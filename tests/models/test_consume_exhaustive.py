@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from jsproto.core.conversation import Port, Sids, Wish
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
 from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import Pull
@@ -37,10 +37,13 @@ STATUSES: Final = {
     "deleted": (409, "Consumer Deleted"),
     "unknown": (499, "Something New"),
     "too large": (409, "Message Size Exceeds MaxBytes"),
+    "pin lost": (423, "Nats-Pin-Id mismatch"),
+    "for good": (409, "Consumer is push based"),
+    "strange": (100, "Something New"),
 }
 ALPHABET: Final = (
     *STATUSES, "data", "late", "corrects", "ahead", "stray", "take", "tick", "tick late", "down", "up", "fence", "stop", "drain",
-    "close",
+    "close", "denied", "connection over",
 )  # fmt: skip
 
 #: State that no step can see, or that is the same for all: each with its reason.
@@ -181,6 +184,12 @@ class World:
             consume.fenced(port.fences.popleft(), self.now)
         elif letter == "close":
             consume.closed(None, self.now)
+        elif letter == "denied":
+            consume.refused(NEXT, PermissionViolation("no", NEXT), self.now)
+        elif letter == "connection over":
+            port.up = False
+            port.fences.clear()
+            consume.closed(ConnectionClosed("over"), self.now)
         else:
             consume.told(Wish[letter.upper()], self.now)
         return True
@@ -275,10 +284,13 @@ def judge_step(world: World, before: Seen, letter: str) -> None:
     if after.state is ConsumeState.PULLING and port.up and consume._budget.request() is not None:
         assert after.open or after.deadline is not None
     # 15: between a fruitless pull and the next there is a delay.
-    if letter in {"gone", "refused", "moved", "unknown"}:
+    if letter in {"gone", "refused", "moved", "unknown", "pin lost"}:
         assert not pulls
-    if letter == "moved":
+    if letter in {"moved", "for good", "denied", "connection over"}:
         assert not after.open
+    # 12: a status below 400 ends nothing.
+    if letter in {"heartbeat", "strange"}:
+        assert (after.open, after.over, after.state) == (before.open, before.over, before.state)
     if pulls:
         assert consume._pace.opened(world.now)
         assert len(pulls) == 1
