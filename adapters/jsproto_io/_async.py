@@ -34,6 +34,7 @@ from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -47,6 +48,7 @@ from jsproto_io._base import (
     hands_back,
     headers_of,
     out_of_time,
+    pulls_of,
     reason_of,
     refusal_of,
     run_dry,
@@ -605,6 +607,13 @@ class Feed(Generic[T_co]):
                 await client._taking(self._seat)
             else:
                 yield items
+
+    def pulls(self) -> tuple[OpenPull, ...]:
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+
+        None of a feed that does not pull.
+        """
+        return pulls_of(self.feed, self._client._now())
 
     async def put(self, item: object) -> None:
         """Hand something to a feed that takes it: to `AckNext` a message that is done.

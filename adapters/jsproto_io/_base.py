@@ -35,8 +35,11 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.ack_next import AckNext
+from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto.trace.recorder import Recorder
 from jsproto.wire.frames import Info
@@ -405,6 +408,11 @@ def reason_of(feed: Conversation[T]) -> End | None:
         raise feed.error
     reason: object = getattr(feed, "reason", None)
     return reason if isinstance(reason, End) else None
+
+
+def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:
+    """The open pulls of a feed that pulls, oldest first; none of any other."""
+    return feed.pulls(now) if isinstance(feed, (Consume, Fetch)) else ()
 
 
 def unsettled(item: object) -> bool:

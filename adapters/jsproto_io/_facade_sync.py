@@ -2294,6 +2294,24 @@ class SyncConsumer:
         )
         return self._nc.run(described)
 
+    def refresh(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> SyncConsumer:
+        """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
+
+        Args:
+            timeout: seconds.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        described = self._pure.refresh(
+            timeout=timeout,
+        )
+        return SyncConsumer(self._nc, self._nc.run(described))
+
     def change(
         self,
         *,
@@ -2445,6 +2463,7 @@ class SyncConsumer:
         expires: float | None = None,
         timeout: float | None = None,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = 2.0,
         group: str = "",
         min_pending: int = 0,
         min_ack_pending: int = 0,
@@ -2461,6 +2480,7 @@ class SyncConsumer:
             expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
+            heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
             group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
@@ -2482,6 +2502,7 @@ class SyncConsumer:
             expires=expires,
             timeout=timeout,
             idle_heartbeat=idle_heartbeat,
+            heartbeat_factor=heartbeat_factor,
             group=group,
             min_pending=min_pending,
             min_ack_pending=min_ack_pending,
@@ -2496,6 +2517,11 @@ class SyncConsumer:
         *,
         timeout: float = 5.0,
         mode: FetchMode = FetchMode.WAIT,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        pin: str = "",
         acking: Acking = UNKNOWN,
     ) -> SyncMessage:
         """One message.
@@ -2503,6 +2529,11 @@ class SyncConsumer:
         Args:
             timeout: seconds to wait for it.
             mode: whether to wait for a message that is not there yet.
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            pin: the pin id of the last message of a pinned consumer.
             acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
 
         Raises:
@@ -2510,10 +2541,16 @@ class SyncConsumer:
             StatusError: the server ended the request with an error.
             NoResponders: nobody serves the consumer.
             Disconnected: the link was lost before it came.
+            InvalidConfig: what cannot work, before anything is sent.
         """
         described = self._pure.next(
             timeout=timeout,
             mode=mode,
+            group=group,
+            min_pending=min_pending,
+            min_ack_pending=min_ack_pending,
+            priority=priority,
+            pin=pin,
             acking=acking,
         )
         return self._nc.run(described)
@@ -2529,6 +2566,7 @@ class SyncConsumer:
         stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         watch_gaps: bool = False,
         group: str = "",
@@ -2551,6 +2589,7 @@ class SyncConsumer:
             stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
             on_deleted: what to do when the consumer is deleted.
             watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
@@ -2573,6 +2612,7 @@ class SyncConsumer:
             stop_after=stop_after,
             expires=expires,
             idle_heartbeat=idle_heartbeat,
+            heartbeat_factor=heartbeat_factor,
             on_deleted=on_deleted,
             watch_gaps=watch_gaps,
             group=group,
@@ -2589,6 +2629,7 @@ class SyncConsumer:
         stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         group: str = "",
         min_pending: int = 0,
@@ -2604,6 +2645,7 @@ class SyncConsumer:
             stop_after: end when so many messages have come.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
             on_deleted: what to do when the consumer is deleted.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -2620,6 +2662,7 @@ class SyncConsumer:
             stop_after=stop_after,
             expires=expires,
             idle_heartbeat=idle_heartbeat,
+            heartbeat_factor=heartbeat_factor,
             on_deleted=on_deleted,
             group=group,
             min_pending=min_pending,

@@ -143,6 +143,8 @@ class AsyncMessage(JsMessage):
     async def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:  # noqa: ASYNC109 - kept by the core
         """Settle the message and wait until the server says that it has (the double ack).
 
+        With `InProgress` it stays open, and the answer says that the consumer has heard it.
+
         Raises:
             RequestTimeout: no answer within ``timeout`` seconds; the message is open again.
             NoResponders: the consumer is gone, or wants no acknowledgements.
@@ -190,6 +192,8 @@ class SyncMessage(JsMessage):
 
     def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:
         """Settle the message and wait until the server says that it has (the double ack).
+
+        With `InProgress` it stays open, and the answer says that the consumer has heard it.
 
         Raises:
             RequestTimeout: no answer within ``timeout`` seconds; the message is open again.

@@ -33,6 +33,7 @@ from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -44,6 +45,7 @@ from jsproto_io._base import (
     hands_back,
     headers_of,
     out_of_time,
+    pulls_of,
     reason_of,
     run_dry,
     unresolved,
@@ -661,6 +663,13 @@ class Feed(Generic[T_co]):
             if items is ENDED:
                 return
             yield items
+
+    def pulls(self) -> tuple[OpenPull, ...]:
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+
+        None of a feed that does not pull.
+        """
+        return pulls_of(self.feed, self._client._now())
 
     def put(self, item: object) -> None:
         """Hand something to a feed that takes it: to `AckNext` a message that is done.

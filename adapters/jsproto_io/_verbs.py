@@ -14,6 +14,7 @@ from typing import Protocol, Self, TypeVar, overload
 
 from jsproto.core.conversation import Conversation
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto_io._messages import AsyncMessage, SyncMessage
 
@@ -100,6 +101,13 @@ class AsyncFeed(Protocol[T_co]):
 
     def batches(self) -> AsyncIterator[Sequence[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
+        ...
+
+    def pulls(self) -> tuple[OpenPull, ...]:
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+
+        None of a feed that does not pull.
+        """
         ...
 
     async def put(self, item: object) -> None:
@@ -240,6 +248,13 @@ class SyncFeed(Protocol[T_co]):
 
     def batches(self) -> Iterator[Sequence[T_co]]:
         """Everything at hand in one list, again and again: fewer steps for each item."""
+        ...
+
+    def pulls(self) -> tuple[OpenPull, ...]:
+        """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
+
+        None of a feed that does not pull.
+        """
         ...
 
     def put(self, item: object) -> None:

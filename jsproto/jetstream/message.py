@@ -261,10 +261,12 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
     What an answer proves: that the consumer exists and has seen this very body. The server answers bodies that it ignores
     just as well (2.15.1), so it is the body, fixed in `jsproto.jetstream.ack`, that makes it mean "settled".
     Servers of 2.9 also answer for sequences that they never delivered, and for consumers with ack policy none.
+    `InProgress` settles nothing: its answer says that the consumer is there and that ``ack_wait`` has begun anew, if the
+    message was still ours; the message stays open whatever is answered.
 
     Args:
         message: what is settled.
-        verb: how; not `InProgress`, which settles nothing, and not `Next`, whose reply is the inbox of a pull.
+        verb: how; not `Next`, whose reply is the inbox of a pull.
         timeout: seconds.
 
     Raises:
@@ -274,12 +276,16 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
         AlreadySettled: it is settled, or being settled, and its feed is strict.
         LocalProtocolError: a verb that can't be confirmed.
     """
-    if isinstance(verb, (InProgress, Next)):
-        raise LocalProtocolError(f"expected a verb that settles by itself, seen {verb}")
+    if isinstance(verb, Next):
+        raise LocalProtocolError(f"expected a verb whose answer is empty, seen {verb}")
     before = message.state
-    if not message.reply or not message.told(AckFact.SENT_ASKING):
+    going_on = isinstance(verb, InProgress)
+    if not message.reply or not message.told(AckFact.PROGRESSED if going_on else AckFact.SENT_ASKING):
         _once(message)
         return False
+    if going_on:
+        yield Call(message.reply, verb.payload(), timeout=timeout)
+        return True
     answered = False
     try:
         yield Call(message.reply, verb.payload(), timeout=timeout)

@@ -164,6 +164,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield StoredMessages, "last_of", (["s.a"],), {}, "stream", DirectBatch
     yield StoredMessages, "delete", (3,), {"erase": True}, "run", Procedure
     yield Consumer, "info", (), {}, "run", Procedure
+    yield Consumer, "refresh", (), {}, "run", Procedure
     yield Consumer, "change", (), {"max_deliver": 1}, "run", Procedure
     yield Consumer, "delete", (), {}, "run", Procedure
     yield Consumer, "step_down", (), {}, "run", Procedure
@@ -186,6 +187,7 @@ MADE = {
     "seal": Stream(js=JetStream(), name="S"),
     "copy": Stream(js=JetStream(), name="T"),
     "change": None,
+    "refresh": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "pull_subscribe": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "create_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),
     "update_consumer": Consumer(stream=Stream(js=JetStream(), name="S"), name="C"),

@@ -264,6 +264,16 @@ def test_changing_a_consumer_writes_back_what_was_read(consumer):
     assert answer(change, CONSUMER_INFO) == consumer
 
 
+def test_a_handle_can_be_refreshed_and_keeps_within_what_it_hears(consumer):
+    refresh = opened(consumer.refresh())
+
+    assert asked(refresh) == ("$JS.API.CONSUMER.INFO.S.C", None)
+    config = {**CONSUMER_INFO["config"], "max_ack_pending": 20}
+    fresh = answer(refresh, {**CONSUMER_INFO, "config": config})
+    assert (consumer.cached, fresh.cached.config.max_ack_pending) == (None, 20)
+    assert fresh.consume().options.max_messages == 20
+
+
 def test_questions_about_consumers(stream, consumer):
     info = opened(consumer.info())
 
@@ -317,6 +327,33 @@ def test_next_is_one_message(consumer):
 
     assert following.take(0.0).payload == b"x"
     assert following.take(0.0) is ENDED
+
+
+def test_next_belongs_to_a_priority_group_like_any_pull(consumer):
+    following = opened(
+        consumer.next(timeout=3.0, group="A", min_pending=5, min_ack_pending=6, priority=2, pin="p1")
+    )
+
+    body = asked(following)[1]
+    assert {name: body[name] for name in ("group", "min_pending", "min_ack_pending", "priority", "id")} == {
+        "group": "A",
+        "min_pending": 5,
+        "min_ack_pending": 6,
+        "priority": 2,
+        "id": "p1",
+    }
+    with pytest.raises(InvalidConfig, match="a group"):
+        consumer.next(priority=2)
+
+
+def test_how_long_a_silence_is_an_alarm_is_the_users_choice(consumer):
+    feeds = (
+        consumer.consume(idle_heartbeat=5.0, heartbeat_factor=3.0),
+        consumer.fetch(5, idle_heartbeat=5.0, heartbeat_factor=3.0),
+        consumer.ack_next(idle_heartbeat=5.0, heartbeat_factor=3.0),
+    )
+
+    assert [feed.liveness.period for feed in feeds] == [15.0] * 3
 
 
 def test_next_without_a_message_is_a_timeout_that_says_why(consumer):

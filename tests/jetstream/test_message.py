@@ -333,15 +333,40 @@ def test_giving_up_opens_the_delivery():
     assert message.state is AckState.OPEN
 
 
-@pytest.mark.parametrize("verb", [IN_PROGRESS, Next()])
-def test_only_what_settles_by_itself_can_be_confirmed(verb):
+def test_what_is_a_pull_too_can_not_be_confirmed():
     message = delivery()
-    procedure = asking(message, verb)
+    procedure = asking(message, Next())
 
-    with pytest.raises(LocalProtocolError, match="settles"):
+    with pytest.raises(LocalProtocolError, match="whose answer is empty"):
         procedure.take(0.0)
     assert procedure.port.commands == []
     assert message.state is AckState.OPEN
+
+
+@pytest.mark.parametrize("state", [AckState.OPEN, AckState.CUMULATIVE])
+def test_in_progress_can_be_confirmed_and_the_message_stays_as_it_is(state):
+    message = delivery()
+    message.state = state
+    procedure = asking(message, IN_PROGRESS)
+
+    assert procedure.port.commands[-1].payload == b"+WPI"
+    assert message.state is state
+    answer(procedure)
+    assert procedure.take(0.5) is True
+    unheard = asking(message, IN_PROGRESS, timeout=1.0)
+    unheard.ticked(1.0)
+    with pytest.raises(RequestTimeout):
+        unheard.take(1.0)
+    assert message.state is state
+
+
+def test_in_progress_is_not_confirmed_behind_the_end():
+    message = delivery()
+    message.state = AckState.SETTLED
+    procedure = asking(message, IN_PROGRESS)
+
+    assert procedure.take(0.0) is False
+    assert procedure.port.commands == []
 
 
 def test_a_double_ack_goes_on_from_a_snapshot():

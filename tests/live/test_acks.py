@@ -119,13 +119,27 @@ def test_every_verb_that_settles_can_be_confirmed(work, verb):
     assert orders.consumer.info().num_ack_pending == (1 if isinstance(verb, Nak) else 0)
 
 
-def test_in_progress_and_next_settle_nothing_that_could_be_confirmed(work, nc):
+def test_in_progress_can_be_confirmed_and_settles_nothing(work, nc):
+    orders = work(ack_wait=timedelta(seconds=1))
+    orders.publish(1)
+    message = orders.consumer.next()
+    until = monotonic() + 1.5
+    while monotonic() < until:
+        assert message.ack_confirmed(IN_PROGRESS) is True
+        nothing_comes(orders.consumer, 0.2)
+
+    assert orders.left() == (0, 1)
+    assert message.ack_confirmed() is True
+    assert message.ack_confirmed(IN_PROGRESS) is False
+    assert orders.left() == (0, 0)
+
+
+def test_an_ack_that_is_a_pull_has_no_empty_answer(work, nc):
     orders = work(ack_wait=LONG)
     orders.publish(1)
     message = orders.consumer.next()
-    for verb in (IN_PROGRESS, Next()):
-        with pytest.raises(LocalProtocolError):
-            message.ack_confirmed(verb)
+    with pytest.raises(LocalProtocolError):
+        message.ack_confirmed(Next())
 
     assert message.ack_confirmed() is True
 

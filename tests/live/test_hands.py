@@ -163,6 +163,33 @@ def test_after_so_many_the_rest_is_left_for_others(work, books, nc):
     assert orders.consumer.next().metadata.stream_sequence == 7
 
 
+def test_the_open_requests_can_be_looked_at(work, nc, until):
+    orders = work(ack_wait=LONG)
+    orders.publish(3)
+    with orders.consumer.consume(10, expires=5.0) as messages:
+        until(lambda: messages.feed.readable == 3, nc)
+        (pull,) = messages.pulls()
+
+        assert (pull.asked, pull.got, pull.owed, pull.max_bytes) == (10, 3, 7, 0)
+        assert 0.0 < pull.age < 5.0 < pull.age + pull.left
+        assert pull.token.startswith("_INBOX.")
+    assert messages.pulls() == ()
+    with nc.subscribe("nothing") as others:
+        assert others.pulls() == ()
+
+
+def test_a_handle_that_was_bound_by_name_can_learn_the_limits(work, books, nc):
+    orders = work(max_batch=5)
+    orders.publish(12)
+    kept = books(orders)
+    handle = orders.stream.consumer("C")
+    assert handle.cached is None
+    with handle.refresh().consume(20, stop_after=12) as messages:
+        kept.take(messages, 12)
+
+    assert kept.notices == []
+
+
 def test_each_ack_asks_for_the_next(work, books, nc, within, until):
     orders = work(ack_wait=LONG)
     orders.publish(5)

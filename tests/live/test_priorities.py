@@ -182,6 +182,16 @@ def test_the_lower_priority_is_served_first(both, nc, other, since, until):
 
 
 @GROUPS
+def test_one_message_can_be_asked_for_in_a_group_too(both):
+    orders, _ = both("overflow")
+    orders.publish(1)
+
+    assert orders.consumer.next(timeout=3.0, group="A").ack_confirmed()
+    with pytest.raises(BadRequest):
+        orders.consumer.next(timeout=3.0)
+
+
+@GROUPS
 def test_a_pull_without_the_group_is_refused_for_good(both, books, nc, within):
     orders, _ = both("overflow")
     kept = books(orders)

@@ -23,6 +23,7 @@ from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.fetch import Fetch, Next
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.liveness import DEFAULT_FACTOR
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PUSH_FACTOR
@@ -67,6 +68,24 @@ class Consumer:
         return Procedure(
             lambda: procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
         )
+
+    def refresh(self, *, timeout: float | None = None) -> Procedure[Consumer]:
+        """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
+
+        Args:
+            timeout: seconds.
+
+        Raises:
+            ConsumerNotFound: it is gone.
+        """
+        js = self.stream.js
+        seconds = seconds_of(timeout, js.timeout)
+
+        def steps() -> Steps[Consumer]:
+            info = yield from procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
+            return evolve(self, cached=info)
+
+        return Procedure(steps)
 
     def change(
         self, *, timeout: float | None = None, **settings: Unpack[ConsumerSettings]
@@ -200,6 +219,7 @@ class Consumer:
         expires: float | None = None,
         timeout: float | None = None,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = DEFAULT_FACTOR,
         group: str = "",
         min_pending: int = 0,
         min_ack_pending: int = 0,
@@ -216,6 +236,7 @@ class Consumer:
             expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
+            heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
             group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
@@ -239,6 +260,7 @@ class Consumer:
                 expires=expires,
                 timeout=timeout,
                 idle_heartbeat=idle_heartbeat,
+                heartbeat_factor=heartbeat_factor,
                 group=group,
                 min_pending=min_pending,
                 min_ack_pending=min_ack_pending,
@@ -249,13 +271,27 @@ class Consumer:
         )
 
     def next(
-        self, *, timeout: float = 5.0, mode: FetchMode = FetchMode.WAIT, acking: Acking = UNKNOWN
+        self,
+        *,
+        timeout: float = 5.0,
+        mode: FetchMode = FetchMode.WAIT,
+        group: str = "",
+        min_pending: int = 0,
+        min_ack_pending: int = 0,
+        priority: int | None = None,
+        pin: str = "",
+        acking: Acking = UNKNOWN,
     ) -> NextMessage:
         """One message.
 
         Args:
             timeout: seconds to wait for it.
             mode: whether to wait for a message that is not there yet.
+            group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
+            min_pending: only while at least so many messages are pending.
+            min_ack_pending: only while at least so many acks are pending.
+            priority: 0 (first) to 9.
+            pin: the pin id of the last message of a pinned consumer.
             acking: how the message is treated while it is in hand, and what else is known of acknowledgements.
 
         Raises:
@@ -263,8 +299,19 @@ class Consumer:
             StatusError: the server ended the request with an error.
             NoResponders: nobody serves the consumer.
             Disconnected: the link was lost before it came.
+            InvalidConfig: what cannot work, before anything is sent.
         """
-        return NextMessage(self._next, _next_options(timeout, mode, self._known(acking)))
+        options = _next_options(timeout, mode, self._known(acking))
+        if group or min_pending or min_ack_pending or priority is not None or pin:
+            options = evolve(
+                options,
+                group=group,
+                min_pending=min_pending,
+                min_ack_pending=min_ack_pending,
+                priority=priority,
+                pin=pin,
+            )
+        return NextMessage(self._next, options)
 
     def consume(
         self,
@@ -277,6 +324,7 @@ class Consumer:
         stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = DEFAULT_FACTOR,
         on_deleted: OnDeleted = OnDeleted.END,
         watch_gaps: bool = False,
         group: str = "",
@@ -299,6 +347,7 @@ class Consumer:
             stop_after: end when so many messages have come; no more are ever asked for.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
             on_deleted: what to do when the consumer is deleted.
             watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
@@ -321,6 +370,7 @@ class Consumer:
             stop_after=stop_after,
             expires=expires,
             idle_heartbeat=idle_heartbeat,
+            heartbeat_factor=heartbeat_factor,
             on_deleted=on_deleted,
             watch_gaps=watch_gaps,
             group=group,
@@ -339,6 +389,7 @@ class Consumer:
         stop_after: int | None = None,
         expires: float = 30.0,
         idle_heartbeat: float | None = None,
+        heartbeat_factor: float = DEFAULT_FACTOR,
         on_deleted: OnDeleted = OnDeleted.END,
         group: str = "",
         min_pending: int = 0,
@@ -354,6 +405,7 @@ class Consumer:
             stop_after: end when so many messages have come.
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
+            heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
             on_deleted: what to do when the consumer is deleted.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -371,6 +423,7 @@ class Consumer:
             stop_after=stop_after,
             expires=expires,
             idle_heartbeat=idle_heartbeat,
+            heartbeat_factor=heartbeat_factor,
             on_deleted=on_deleted,
             group=group,
             min_pending=min_pending,
