@@ -316,3 +316,17 @@ def test_headers_can_be_copied_and_sent_to_another_process():
 def test_repr_shows_pairs_status_and_damage():
     assert repr(Headers({"A": "1"})) == "<Headers [('A', '1')]>"
     assert repr(Headers.parse(b"NATS/1.0 404 No\r\nx\r\n\r\n")) == "<Headers [] status=(404, 'No') defects=1>"
+
+
+#: Lines that are no header, and that begin no folded one.
+BROKEN = st.sampled_from([b"nocolon", b": no name", b"::", b"\xff\xfe", b"x" * 40])
+
+
+@given(st.lists(st.tuples(NAMES, VALUES) | BROKEN, max_size=8), st.sampled_from([b"", b" 404 No Messages"]))
+def test_a_broken_line_takes_no_other_with_it_and_no_status_8(lines, status):
+    raw = [line if isinstance(line, bytes) else f"{line[0]}: {line[1]}".encode() for line in lines]
+    headers = Headers.parse(b"\r\n".join([b"NATS/1.0" + status, *raw, b"", b""]))
+
+    assert headers.items() == tuple(line for line in lines if not isinstance(line, bytes))
+    assert [each.line for each in headers.defects] == [line for line in lines if isinstance(line, bytes)]
+    assert headers.status == ((404, "No Messages") if status else None)

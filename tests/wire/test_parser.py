@@ -489,3 +489,13 @@ def test_garbage_gives_the_same_frames_and_verdict_in_any_pieces_and_never_raise
 
     assert result(bytewise(garbage), **options) == (frames, failed)
     assert result(data.draw(cut(garbage)), **options) == (frames, failed)
+
+
+@given(st.lists(messages() | OTHERS, max_size=5), st.integers(0, 400))
+def test_what_is_held_is_what_no_frame_was_made_of_2(stream, fed):
+    whole = b"".join(raw for raw, _ in stream)[:fed]
+    parser = Parser()
+    frames = parser.feed(whole)
+
+    assert parser.held == len(whole) - sum(len(raw) for raw, _ in stream[: len(frames)])
+    assert len(frames) == len(stream) or parser.held < len(stream[len(frames)][0])
