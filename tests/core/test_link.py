@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jsproto.core.link import ATTEMPTING, OPEN, TRANSITIONS, Link, LinkInput, LinkState, LinkTimer
 from jsproto.errors import LocalProtocolError
@@ -48,3 +50,24 @@ def test_a_snapshot_keeps_state_timers_and_keepalive():
 
     assert (LinkState.DIALING, 1, 3.0) == (twin.state, twin.pings_out, twin.last_input)
     assert 23.0 == twin.timers.at(LinkTimer.PING)
+
+
+@given(st.lists(st.integers(1, 40), max_size=12), st.integers(0, 3))
+def test_a_link_is_stale_so_many_intervals_behind_its_last_input_and_not_before_26(steps, most):
+    interval, last, now = 8.0, 0.0, 0.0
+    link = Link(ping_interval=interval, max_pings_out=most)
+    link.watch(0.0)
+    inputs = [sum(steps[: at + 1]) * 0.5 for at in range(len(steps))]
+    while True:
+        due = link.timers.at(LinkTimer.PING)
+        if inputs and inputs[0] <= due:
+            last = now = inputs.pop(0)
+            link.alive(now)
+            assert 0 == link.pings_out
+            continue
+        now = due
+        said = link.quiet(now)
+        assert 0 <= link.pings_out <= most
+        assert (said is None) is (now - last == interval * (most + 1))
+        if said is None:
+            return
