@@ -114,7 +114,7 @@ def test_a_message_behind_the_range_ends_it():
     track = came(Track(1, 20), 1, 2)
     track.passed()
 
-    assert (track.complete, track.gap) == (True, 3)
+    assert (track.complete, track.gap, track.last) == (True, 3, 19)
 
     track = came(Track(1, 3), 1, 2)
     track.passed()
