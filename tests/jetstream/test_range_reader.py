@@ -1345,6 +1345,8 @@ def test_an_answer_without_a_status_and_a_place_is_none():
 def test_silence_to_a_page_is_asked_again():
     rig = Rig(1, 11, way=Way.DIRECT).answer()
     rig.inbox.clear()
+
+    assert rig.reader.deadline == 5.0  # nothing else would wake it
     rig.run_to(5.1, settle=False)
 
     assert isinstance(rig.told_of(RangeNotice.FAILED)[0], RequestTimeout)
