@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jsproto.errors import InvalidResponse
 from jsproto.jetstream.ack import AckSubject
-from jsproto.jetstream.range_rows import DeliveredRows, Row, Rows, StoredRows
+from jsproto.jetstream.range_rows import DeliveredRows, Row, Rows, StoredRows, instant
 
 BLOCK = b"NATS/1.0\r\nOrder: %d\r\n\r\n"
 SHORT = "$JS.ACK.S.C"
@@ -217,3 +217,8 @@ def test_the_base_reads_nothing():
     for column in ("sequences", "timestamps"):
         with pytest.raises(NotImplementedError):
             getattr(rows, column)
+
+
+def test_what_is_no_time_is_shown():
+    with pytest.raises(InvalidResponse, match="expected the time of a stored message, seen 'yesterday'"):
+        instant("yesterday")
