@@ -20,7 +20,7 @@ from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.liveness import DEFAULT_FACTOR
-from jsproto.jetstream.pull import PullTemplate, checked_amount, heartbeat_within
+from jsproto.jetstream.pull import PullTemplate, checked_amount, checked_pin, heartbeat_within
 
 T = TypeVar("T")
 
@@ -47,6 +47,7 @@ def _server_wait_of(options: FetchOptions) -> float:
     """When the server ends the request, if what is given can work."""
     checked_amount("max_messages", options.max_messages)
     checked_amount("max_bytes", options.max_bytes)
+    checked_pin(options.pin)
     if options.max_messages is None and options.max_bytes is None:
         raise InvalidConfig("expected max_messages or max_bytes, seen neither")
     for name, value in (("expires", options.expires), ("timeout", options.timeout)):

@@ -306,6 +306,16 @@ def pin_of(frame: Delivery) -> str:
     return pin if pin and _WORD(pin) else ""
 
 
+def checked_pin(pin: str) -> None:
+    """Refuse a pin id that no server gives: it would stand in the request as it is.
+
+    Raises:
+        InvalidConfig: it is none.
+    """
+    if pin and (not isinstance(pin, str) or _WORD(pin) is None):
+        raise InvalidConfig(f"expected a pin id of 1 to 64 letters, digits, / _ = or -, seen {shorten(pin)}")
+
+
 def pinned_size(frame: Delivery) -> int:
     """`message_size` without the pin header, which the server adds after it has counted (2.11 to 2.15)."""
     block = frame[3]

@@ -160,6 +160,8 @@ def test_b064_the_same_options_give_the_same_request():
         ({}, "expected max_messages or max_bytes"),
         ({"max_messages": 0}, "expected max_messages from 1"),
         ({"max_bytes": 0}, "expected max_bytes from 1"),
+        ({"max_messages": 1, "group": "g", "pin": 'a","expires":1,"x":"'}, "expected a pin id"),
+        ({"max_messages": 1, "group": "g", "pin": 7}, "expected a pin id"),
         ({"max_messages": 1, "expires": 0.0}, "expected expires above 0"),
         ({"max_messages": 1, "expires": float("nan")}, "expected expires above 0"),
         ({"max_messages": 1, "timeout": -1.0}, "expected timeout above 0"),
