@@ -1,12 +1,17 @@
 """No name of a user can end its line: every public entry that takes one, with forty families of hostile text.
 
 An entry is a function of one hostile text that opens what it makes, on a connection that is up. Each must raise one error of
-ours before a byte exists.
+ours before a byte exists. Behind the entries that are written down stand all verbs that the facade has, as their signatures say them: a
+verb that is added later is held to the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,6 +19,11 @@ from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options
 from jsproto.core.request import request
 from jsproto.core.request_many import RequestMany
 from jsproto.core.subscription import Subscription
+from jsproto.jetstream.api.advisories import MessageFate
+from jsproto.jetstream.context import Consumer, Meta, StoredMessages, Stream, System
+from jsproto.jetstream.message import JsMessage
+from jsproto.signals import NEED_DATA
+from jsproto.testing.simserver.line import CommandReader, PubLine
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.encoder import encode
 from jsproto.wire.headers import Headers
@@ -241,3 +251,238 @@ def test_a_text_that_ends_a_token_is_refused_by_every_entry_that_takes_a_name(en
     with pytest.raises(JsprotoError):
         NAMES[entry](up, BLANK[family])
     assert b"" == up.data_to_send()
+
+
+# ---------------------------------------------------------------------------------------------- all verbs, as their signatures say them
+
+OWNERS = {
+    JetStream: JS,
+    Stream: STREAM,
+    Consumer: CONSUMER,
+    StoredMessages: STREAM.messages,
+    Meta: JS.meta,
+    System: JS.system,
+}
+#: What a verb needs beside the text, by the name of the parameter.
+NEEDED = {
+    "account": "A",
+    "event": MessageFate(stream="S", stream_seq=1),
+    "group": "g",
+    "hi": 2,
+    "lo": 1,
+    "message": JsMessage(("1", "s.a", "$JS.ACK.S.C.1.1.1.1.0", None, b"x")),
+    "messages": [("a", b"")],
+    "name": "S",
+    "peer": "n",
+    "start_time": datetime(2026, 1, 1, tzinfo=UTC),
+    "stream": "S",
+    "subject": "a",
+    "subjects": ["a"],
+    "what": "INFO",
+}
+#: And what some verbs, and some texts, make sense with only.
+COMPANY = {
+    "create_stream": {"name": "T"},
+    "create_or_update_stream": {"name": "T"},
+    "update_stream": {"name": "T"},
+    "stream_drift": {"name": "T"},
+    "copy": {"name": "T"},
+    "create_consumer": {"name": "C"},
+    "update_consumer": {"name": "C"},
+    "create_or_update_consumer": {"name": "C"},
+    "consumer_drift": {"name": "C"},
+    "subscribe": {"subject": "a"},
+    "pull_subscribe": {"subject": "a"},
+    "deliver_group": {"deliver_subject": "d"},
+    "priority_groups": {"priority_policy": "overflow"},
+    "expected_last_subject_sequence_subject": {"expected_last_subject_sequence": 1},
+    "consumer": {"stream": "S"},
+    "pin": {"group": "g"},
+}
+#: No text will do here: a pull subscription has none, and says so.
+REFUSED = {("pull_subscribe", "deliver_group"), ("pull_subscribe", "deliver_subject")}
+#: What a text must be, where not everything harmless will do.
+HARMLESS = {"what": "VARZ", "name": "C", "durable_name": "C"}
+#: Texts that are nobody's name: they are a member of a JSON document, which escapes what it holds, and may say anything.
+FREE = {"description", "metadata", "template_owner", "extra", "sample_freq", "options", "tags", "cluster"}
+#: The same, of one verb.
+FREE_OF = {
+    ("move_stream", "server"),
+    ("jsz", "account"),
+    ("connz", "account"),
+    ("healthz", "account"),
+}
+#: What is compared here, and never sent.
+COMPARED = {("stream_drift", "subjects")}
+#: What the server has, for verbs that look first.
+THERE = {
+    "created": "2026-01-01T00:00:00Z",
+    "state": {"messages": 1, "bytes": 1, "first_seq": 1, "last_seq": 1},
+    "stream_name": "S",
+    "name": "C",
+}
+
+
+def there(verb: str, name: str, subject: str) -> dict[str, object] | None:
+    """The answer to a question; ``None`` if it is none about what is there."""
+    if subject.startswith("$JS.API.STREAM.INFO."):
+        return {**THERE, "config": {"name": "S", "subjects": ["a"]}}
+    if not subject.startswith("$JS.API.CONSUMER.INFO."):
+        return None
+    pushed = {"deliver_subject": "d"} if verb == "subscribe" or name == "deliver_group" else {}
+    group = {"deliver_group": "x"} if name == "queue" else {}
+    return {
+        **THERE,
+        "config": {"name": "C", "durable_name": "C", "ack_policy": "explicit", **pushed, **group},
+    }
+
+
+def parameters(kind: type[object], verb: str) -> dict[str, str]:
+    """What a verb can be told, settings one by one, and as what."""
+    function = getattr(kind, verb)
+    found = {}
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        told = str(parameter.annotation)
+        if told.startswith("Unpack["):
+            settings = getattr(importlib.import_module(function.__module__), told[7:-1])
+            found |= {name: each.__forward_arg__ for name, each in settings.__annotations__.items()}
+        elif parameter.name != "config":  # its members are settings
+            found[parameter.name] = told
+    return found
+
+
+def taken_texts() -> Iterator[tuple[type[object], str, str, str]]:
+    """Every parameter of every verb that is text, or holds some: class, verb, parameter, annotation."""
+    for kind in OWNERS:
+        for verb, function in vars(kind).items():
+            if verb.startswith("_") or not inspect.isfunction(function) or "template" in verb:
+                continue  # what was removed from servers is never asked of them
+            for name, told in parameters(kind, verb).items():
+                if any(word in told for word in ("str", "HeaderItems", "Outgoing", "tuple[")):
+                    yield kind, verb, name, told
+
+
+TAKEN = list(taken_texts())
+
+
+def arguments(kind: type[object], verb: str, name: str, told: str, text: str) -> dict[str, object]:
+    """What the verb is called with."""
+    given: dict[str, object] = {
+        each.name: NEEDED[each.name]
+        for each in list(inspect.signature(getattr(kind, verb)).parameters.values())[1:]
+        if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    whole = {"stream": "S"} if verb.endswith("subscribe") and "filter" in name else COMPANY.get(verb, {})
+    company = {**whole, **COMPANY.get(name, {})}
+    given |= {each: value for each, value in company.items() if each in parameters(kind, verb)}
+    if name == "durable_name":
+        given.pop("name", None)
+    if verb == "fetch":
+        given["max_messages"] = 1
+    if name == "messages":
+        given[name] = [(text, b"")]
+    elif name in {"headers", "metadata", "extra"} or "Mapping" in told:
+        given[name] = {"k": text} if name == "headers" else {text: text}
+    else:
+        given[name] = [text] if told.startswith(("Sequence", "Iterable")) else text
+    return given
+
+
+def said_by(kind: type[object], verb: str, name: str, told: str, text: str) -> list[object]:
+    """The shapes of the commands that leave; a question of a verb that looks first is answered once.
+
+    Raises:
+        JsprotoError: the text is refused.
+    """
+    up = connection()
+    out = b""
+    try:
+        described = getattr(OWNERS[kind], verb)(**arguments(kind, verb, name, told, text))
+        conversation = described.info() if isinstance(described, (Stream, Consumer)) else described
+        up.open(conversation, 0.0)
+        up.take(conversation, 0.0)
+        out = up.data_to_send()
+        asked = [each for each in CommandReader().feed(out) if isinstance(each, PubLine)]
+        found = there(verb, name, asked[0].subject) if asked else None
+        if found is not None:
+            answer = json.dumps(found).encode()
+            up.receive_data(b"MSG %b 1 %d\r\n%b\r\n" % (asked[0].reply.encode(), len(answer), answer), 0.0)
+            while up.next_event() is not None:
+                pass
+            if up.take(conversation, 0.0) is NEED_DATA:
+                out += up.data_to_send()
+    finally:
+        out += up.data_to_send()
+    return [shape(each) for each in CommandReader().feed(out)]
+
+
+def shape(line: object) -> object:
+    """What a command is but for what is said in it: its kind, and the members of its document."""
+    payload = line.payload if isinstance(line, PubLine) else b""
+    return type(line).__name__, members(json.loads(payload)) if payload.startswith(b"{") else None
+
+
+def members(value: object) -> object:
+    """The names in a document, at every depth."""
+    if isinstance(value, dict):
+        return sorted((name, str(members(each))) for name, each in value.items())
+    return [members(each) for each in value] if isinstance(value, list) else None
+
+
+def free(verb: str, name: str) -> bool:
+    return name in FREE or (verb, name) in FREE_OF
+
+
+@pytest.mark.parametrize(
+    ("kind", "verb", "name", "told"), TAKEN, ids=[f"{k.__name__}.{v}: {n}" for k, v, n, _ in TAKEN]
+)
+def test_no_text_of_any_verb_makes_a_frame_of_its_own(kind, verb, name, told):
+    harmless = None
+    if (
+        (verb, name) not in REFUSED
+        and "Policy |" not in told
+        and "Type |" not in told
+        and "Mode |" not in told
+        and "Compression" not in told
+    ):
+        try:
+            harmless = said_by(kind, verb, name, told, HARMLESS.get(name, "x"))
+        except JsprotoError as error:
+            pytest.fail(f"expected that a harmless text is taken, got {error!r}")
+    for family, text in FAMILIES.items():
+        try:
+            said = said_by(kind, verb, name, told, text)
+        except JsprotoError:
+            continue
+        if "Mapping" not in told:
+            assert said == harmless, family
+        else:
+            assert [kind for kind, _ in said] == [kind for kind, _ in harmless], family
+        assert free(verb, name) or (verb, name) in COMPARED or family == KEPT, family
+
+
+#: Text that would end the text of a JSON document, if it were put there as it is.
+QUOTES = ('x","k":"x', "x\\", 'x\\","k":"x', 'x"},{"k":"x')
+
+
+@pytest.mark.parametrize(
+    ("kind", "verb", "name", "told"), TAKEN, ids=[f"{k.__name__}.{v}: {n}" for k, v, n, _ in TAKEN]
+)
+def test_no_text_of_any_verb_makes_a_member_of_its_own(kind, verb, name, told):
+    if "Mapping" in told:
+        return  # its members are the user's to name
+    for text in QUOTES:
+        try:
+            said = said_by(kind, verb, name, told, text)
+        except JsprotoError:
+            continue
+        assert said == said_by(kind, verb, name, told, HARMLESS.get(name, "x")), text
+
+
+def test_what_may_say_anything_is_still_there():
+    names = {name for _, _, name, _ in TAKEN}
+    pairs = {(verb, name) for _, verb, name, _ in TAKEN}
+
+    assert names >= FREE
+    assert pairs >= FREE_OF | COMPARED
+    assert len(TAKEN) > 200

@@ -54,7 +54,7 @@ from jsproto.jetstream.window import PublishWindow
 from jsproto.jetstream.workflow import Subscribe, bind_pull
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
-from jsproto.wire.subjects import stream_name, subscription_subject
+from jsproto.wire.subjects import publish_subject, stream_name, subscription_subject
 
 
 @final
@@ -389,7 +389,9 @@ class JetStream:
             MessageNotFound: it is not in its stream any more.
             NoResponders: no stream stores ``subject``.
             InvalidConfig: the message came from there, so it would go round and round.
+            InvalidSubject: nothing can be published there; nobody was asked.
         """
+        publish_subject(subject)
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: dead_letter(self.api, event, subject, timeout=seconds))
 

@@ -13,6 +13,7 @@ from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.settings import seconds_of
+from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:
     from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type
@@ -198,7 +199,12 @@ class System:
         Raises:
             NoResponders, RequestTimeout: nobody answers: not the system account.
             ApiError: the servers say no, all of them.
+            InvalidSubject: no stream or consumer can have this name.
         """
+        if stream:
+            stream_name(stream)
+        if consumer:
+            consumer_name(consumer)
         wishes: dict[str, object] = {"account": account, "stream": stream, "consumer": consumer}
         options = {name: wish for name, wish in wishes.items() if wish}
         seconds = seconds_of(timeout, self.js.timeout)
