@@ -218,7 +218,9 @@ class Next:
                 )
 
     def payload(self) -> bytes:
-        """The body: ``+NXT`` and the same JSON object as in a pull request."""
+        """The body: ``+NXT`` and how many, or the same JSON object as in a pull request where that is not all."""
+        if not (self.expires_ns or self.max_bytes or self.no_wait):
+            return b"+NXT %d" % self.batch
         members = [b'"batch":%d' % self.batch]
         if self.expires_ns:
             members.append(b'"expires":%d' % self.expires_ns)

@@ -120,7 +120,7 @@ def test_the_frame_of_a_verb_is_one_publish_on_the_reply_as_it_came():
         b'PUB %b 25\r\n-NAK {"delay":1500000000}\r\n' % name,
         b"PUB %b 4\r\n+WPI\r\n" % name,
         b"PUB %b 13\r\n+TERM bad\r\n\xc3\xbc\r\n" % name,
-        b'PUB %b _INBOX.P.1.1.5 16\r\n+NXT {"batch":2}\r\n' % name,
+        b"PUB %b _INBOX.P.1.1.5 6\r\n+NXT 2\r\n" % name,
     ]
 
 

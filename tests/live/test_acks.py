@@ -186,19 +186,19 @@ def test_with_ack_policy_all_one_ack_is_enough(work, nc):
     assert orders.consumer.info().ack_floor.stream_seq == 7
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_next_is_an_ack_and_a_pull(work, nc, within, number, eventually):
+@pytest.mark.parametrize(
+    "verb", [Next(), Next(batch=2), Next(batch=2, expires=5)], ids=["one", "number", "json"]
+)
+def test_next_is_an_ack_and_a_pull(work, nc, within, verb, eventually):
     orders = work(ack_wait=LONG)
     orders.publish(3)
     with nc.subscribe(f"in.{orders.name}") as inbox:
         first = orders.consumer.next()
-        nc.publish(
-            first.reply, Next(batch=number, expires=timedelta(seconds=5)).payload(), reply=f"in.{orders.name}"
-        )
+        nc.publish(first.reply, verb.payload(), reply=f"in.{orders.name}")
         with within(3.0):
-            came = [next(inbox) for _ in range(number)]
+            came = [next(inbox) for _ in range(verb.batch)]
 
-    assert [message.subject for message in came] == [orders.subject] * number
+    assert [message.subject for message in came] == [orders.subject] * verb.batch
     assert eventually(lambda: orders.consumer.info().ack_floor.stream_seq == 1)
 
 
