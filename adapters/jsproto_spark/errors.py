@@ -69,12 +69,12 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (CredentialsUnavailable, "credentialsFile, nkeySeedFile"),
     (InvalidCredentials, "credentialsFile, credentialsEnv, nkeySeedFile"),
     (AuthorizationFailed, "credentialsFile, credentialsEnv, nkeySeedFile, user, passwordEnv, tokenEnv"),
-    (PermissionViolation, "user, credentialsFile"),
+    (PermissionViolation, "user, credentialsFile, inboxPrefix"),
     (TlsFailed, "tlsCaFile, tlsCertFile, tlsKeyFile, tlsFirst"),
     (TlsUnavailable, "servers, tlsFirst"),
     (ConnectFailed, "servers"),
     (NoResponders, "servers, domain, apiPrefix"),
-    (RequestTimeout, "requestTimeout, inboxPrefix"),
+    (RequestTimeout, "requestTimeout"),
 )
 
 #: These name their stream and option already.

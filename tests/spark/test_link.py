@@ -181,7 +181,9 @@ def test_an_inbox_prefix_and_an_api_prefix_are_used(start_server, monkeypatch):
     given = {"user": "me", "passwordEnv": "SPARK_TEST_PASSWORD"}
 
     assert 10 == count(server.url, inboxPrefix="_MINE", apiPrefix="$JS.API", **given)
-    assert "see option requestTimeout, inboxPrefix" in failure(server.url, requestTimeout="500ms", **given)
+    denied = failure(server.url, **given)
+    assert "see option user, credentialsFile, inboxPrefix: PermissionViolation" in denied
+    assert "_INBOX." in denied
 
 
 # ------------------------------------------------------------------------------------------------ one for each process
