@@ -53,7 +53,14 @@ from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
 from jsproto.jetstream.api.advisories import Event, MessageFate, read_event
 from jsproto.jetstream.api.checks import Finding, check_consumer, check_stream, check_stream_update
-from jsproto.jetstream.api.cluster import ClusterInfo, PeerInfo
+from jsproto.jetstream.api.cluster import (
+    ClusterInfo,
+    DesiredCluster,
+    DesiredOrigin,
+    DesiredStatus,
+    PeerInfo,
+    Placement,
+)
 from jsproto.jetstream.api.codes import ErrorCode
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequencePair
 from jsproto.jetstream.api.counter import Counter
@@ -124,7 +131,6 @@ from jsproto.jetstream.api.stream import (
     ConsumerLimits,
     ExternalStream,
     LostStreamData,
-    Placement,
     Republish,
     StreamAlternate,
     StreamConfig,
@@ -288,6 +294,9 @@ __all__ = [
     "CredentialsUnavailable",
     "DataLost",
     "DeliverPolicy",
+    "DesiredCluster",
+    "DesiredOrigin",
+    "DesiredStatus",
     "Difference",
     "DirectBatch",
     "DirectUnavailable",

@@ -11,6 +11,7 @@ from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.drift import Difference
@@ -21,7 +22,7 @@ from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserIn
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
 from jsproto.jetstream.api.stored import StoredMessage
-from jsproto.jetstream.api.stream import Placement, StreamConfig, StreamInfo
+from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
@@ -908,7 +909,7 @@ class SyncJetStream:
 
 @final
 class SyncMeta:
-    """The group of all JetStream servers. Its verbs are for the system account; others are not answered."""
+    """The group of all JetStream servers."""
 
     __slots__ = ("_nc", "_pure")
 
@@ -928,15 +929,24 @@ class SyncMeta:
         self,
         *,
         placement: Placement | None = None,
+        wait: bool = True,
         timeout: float | None = None,
-    ) -> None:
-        """Let the leader step down.
+    ) -> str:
+        """Let the leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            NoResponders: not the system account.
+            InvalidConfiguration: no such server.
+            RequestTimeout: no cluster, or no new leader in time.
         """
         described = self._pure.step_down(
             placement=placement,
+            wait=wait,
             timeout=timeout,
         )
         return self._nc.run(described)
@@ -966,6 +976,32 @@ class SyncMeta:
         )
         return self._nc.run(described)
 
+    def evacuate_server(
+        self,
+        server: str = "",
+        *,
+        peer_id: str = "",
+        timeout: float | None = None,
+    ) -> None:
+        """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
+
+        Args:
+            server: its name.
+            peer_id: its id among the peers instead.
+            timeout: seconds.
+
+        Raises:
+            JetStreamError: no such server.
+            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this request.
+        """
+        described = self._pure.evacuate_server(
+            server,
+            peer_id=peer_id,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
     def move_stream(
         self,
         account: str,
@@ -976,7 +1012,7 @@ class SyncMeta:
         tags: Sequence[str] = (),
         timeout: float | None = None,
     ) -> None:
-        """Move a stream away from a server (evacuate), or to another cluster or tags.
+        """Move a stream away from a server, or to another cluster or tags. An account may move its own.
 
         Args:
             account: whose stream.
@@ -987,8 +1023,10 @@ class SyncMeta:
             timeout: seconds.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
-            StreamNotFound: no such stream.
+            NotFound: no such account or stream.
+            InvalidConfiguration: there is no place where it could move.
+            JetStreamError: the server is not known, or has nothing of it.
+            RequestTimeout: another account than the system's or its own, or no cluster.
         """
         described = self._pure.move_stream(
             account,
@@ -1007,11 +1045,12 @@ class SyncMeta:
         *,
         timeout: float | None = None,
     ) -> None:
-        """Let a stream that is being moved stay where it was.
+        """Let a stream that is being moved stay where it was. An account may do so with its own.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            NotFound: no such account or stream.
             JetStreamError: it is not being moved.
+            RequestTimeout: another account than the system's or its own, or no cluster.
         """
         described = self._pure.cancel_move(
             account,
@@ -1029,7 +1068,7 @@ class SyncMeta:
         """Delete all streams of an account, whether or not it still exists.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: not the system account.
         """
         described = self._pure.purge_account(
             account,
@@ -1646,7 +1685,7 @@ class SyncStream:
         *,
         timeout: float | None = None,
     ) -> None:
-        """Take a server out of its group; another takes its place where there is one.
+        """Take a server out of its group at once; another takes its place.
 
         Args:
             peer: the server's name.
@@ -1654,10 +1693,51 @@ class SyncStream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group.
+            JetStreamError: the peer is none of its group, or nobody can take its place.
         """
         described = self._pure.remove_peer(
             peer,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def evacuate_peer(
+        self,
+        peer: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Let another server take over what one has of it; only then that one leaves the group (2.15).
+
+        Args:
+            peer: the server's name.
+            timeout: seconds.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            JetStreamError: the peer is none of its group, or nobody can take its place.
+            RequestTimeout: servers before 2.15.
+        """
+        described = self._pure.evacuate_peer(
+            peer,
+            timeout=timeout,
+        )
+        return self._nc.run(described)
+
+    def cancel_move(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Let its group stay as it was before a change that is still under way, such as a move (2.15).
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            StreamNotFound: it is gone.
+            JetStreamError: it is not being changed.
+            RequestTimeout: servers before 2.15; `Meta.cancel_move` is for all.
+        """
+        described = self._pure.cancel_move(
             timeout=timeout,
         )
         return self._nc.run(described)

@@ -14,6 +14,7 @@ from typing import Any, TypedDict, TypeVar, cast
 from attrs import NOTHING, fields
 
 from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.enums import (
     AckPolicy,
@@ -28,7 +29,6 @@ from jsproto.jetstream.api.enums import (
 )
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
-    Placement,
     Republish,
     StreamSource,
     SubjectTransform,

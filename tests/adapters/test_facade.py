@@ -127,6 +127,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "stream_drift", (), config, "run", Procedure
     yield Meta, "step_down", (), {}, "run", Procedure
     yield Meta, "remove_server", ("n1",), {}, "run", Procedure
+    yield Meta, "evacuate_server", ("n1",), {}, "run", Procedure
     yield Meta, "move_stream", ("A", "S"), {"server": "n1"}, "run", Procedure
     yield Meta, "cancel_move", ("A", "S"), {}, "run", Procedure
     yield Meta, "purge_account", ("A",), {}, "run", Procedure
@@ -140,6 +141,8 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield System, "user_info", (), {}, "run", Gather
     yield Stream, "step_down", (), {"wait": False}, "run", Procedure
     yield Stream, "remove_peer", ("n1",), {}, "run", Procedure
+    yield Stream, "evacuate_peer", ("n1",), {}, "run", Procedure
+    yield Stream, "cancel_move", (), {}, "run", Procedure
     yield Stream, "info", (), {}, "run", Procedure
     yield Stream, "purge", (), {"keep": 1}, "run", Procedure
     yield Stream, "seal", (), {}, "run", Procedure

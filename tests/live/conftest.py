@@ -19,6 +19,7 @@ from time import monotonic
 
 import pytest
 
+from jsproto.core.auth import Auth
 from jsproto.core.events import Notice
 from jsproto.core.procedure import Procedure, Sleep, Steps
 from jsproto.driver import Told
@@ -358,16 +359,19 @@ def _free_ports(amount: int) -> list[int]:
 
 
 class Cluster:
-    """Three servers on loopback, each behind a tap."""
+    """Three servers on loopback, each behind a tap. ``config`` is for each; where it has accounts, ``user`` is one of them."""
 
-    def __init__(self, binary_of: Callable[[str], object], version: str) -> None:
+    def __init__(
+        self, binary_of: Callable[[str], object], version: str, config: str = "", user: Auth | None = None
+    ) -> None:
+        self.user = user
         ports = _free_ports(3)
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
         self.nodes = {
             f"n{number}": NatsServer(
                 binary_of(version),
                 config=(
-                    f"server_name: n{number}\n{LAME_DUCK}"
+                    f"server_name: n{number}\n{LAME_DUCK}{config}"
                     f"cluster {{ name: C1, listen: 127.0.0.1:{port}, routes: [{routes}] }}\n"
                 ),
             )
@@ -399,7 +403,7 @@ class Cluster:
     def client(self, *names: str) -> Client:
         """A client that knows only these nodes, in this order."""
         urls = [self.taps[name].url for name in names or self.taps]
-        return connect(urls, randomize=False, connect_sweeps=None, **QUICK)
+        return connect(urls, auth=self.user, randomize=False, connect_sweeps=None, **QUICK)
 
     def close(self) -> None:
         for tap in self.taps.values():

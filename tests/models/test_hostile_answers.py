@@ -71,6 +71,7 @@ SETTINGS = {
     "create_or_update_consumer": {"durable_name": "C"},
     "consumer_drift": {"durable_name": "C"},
     "change": {"description": "x"},
+    "evacuate_server": {"peer_id": "x"},
     "remove_server": {"peer_id": "x"},
     "copy": {"name": "T", "subjects": ["b"]},
     "dead_letter": {

@@ -27,10 +27,11 @@ from jsproto.errors import (
     StatusError,
 )
 from jsproto.jetstream.api import operations, procedures, upkeep
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import ConsumerAction
 from jsproto.jetstream.api.stored import StoredMessage, Which, delete_message, stored_message
-from jsproto.jetstream.api.stream import Placement, StreamConfig
+from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.api.values import Timestamp

@@ -10,7 +10,7 @@ from typing import final
 
 from attrs import field, frozen
 
-from jsproto.jetstream.api.cluster import ClusterInfo
+from jsproto.jetstream.api.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of
 from jsproto.jetstream.api.enums import (
     DiscardPolicy,
@@ -36,16 +36,6 @@ from jsproto.jetstream.api.forms import (
     Words,
 )
 from jsproto.jetstream.api.values import Timestamp
-
-
-@final
-@frozen(kw_only=True, repr=False)
-class Placement(Document):
-    """Which servers may hold a stream."""
-
-    cluster: str | None = member(TEXT)
-    tags: Sequence[str] = member(TEXTS, ())
-    preferred: str | None = member(TEXT)
 
 
 @final

@@ -96,6 +96,14 @@ class ApiSubjects:
         """STREAM.PEER.REMOVE."""
         return self._of_stream("STREAM.PEER.REMOVE", stream)
 
+    def stream_peer_evacuate(self, stream: str) -> str:
+        """STREAM.PEER.EVACUATE (2.15)."""
+        return self._of_stream("STREAM.PEER.EVACUATE", stream)
+
+    def stream_cancel_move(self, stream: str) -> str:
+        """STREAM.CANCEL_MOVE (2.15)."""
+        return self._of_stream("STREAM.CANCEL_MOVE", stream)
+
     def stream_leader_stepdown(self, stream: str) -> str:
         """STREAM.LEADER.STEPDOWN."""
         return self._of_stream("STREAM.LEADER.STEPDOWN", stream)
@@ -171,16 +179,20 @@ class ApiSubjects:
         """SERVER.REMOVE, for the system account."""
         return f"{self.prefix}.SERVER.REMOVE"
 
+    def server_evacuate(self) -> str:
+        """SERVER.EVACUATE (2.15), for the system account."""
+        return f"{self.prefix}.SERVER.EVACUATE"
+
     def account_purge(self, account: str) -> str:
         """ACCOUNT.PURGE, for the system account."""
         return f"{self.prefix}.ACCOUNT.PURGE.{_account(account)}"
 
     def account_stream_move(self, account: str, stream: str) -> str:
-        """ACCOUNT.STREAM.MOVE, for the system account."""
+        """ACCOUNT.STREAM.MOVE, for the account itself and the system account."""
         return f"{self.prefix}.ACCOUNT.STREAM.MOVE.{_account(account)}.{stream_name(stream)}"
 
     def account_stream_cancel_move(self, account: str, stream: str) -> str:
-        """ACCOUNT.STREAM.CANCEL_MOVE, for the system account."""
+        """ACCOUNT.STREAM.CANCEL_MOVE, for the account itself and the system account."""
         return f"{self.prefix}.ACCOUNT.STREAM.CANCEL_MOVE.{_account(account)}.{stream_name(stream)}"
 
     def _of_stream(self, verb: str, stream: str) -> str:

@@ -15,8 +15,8 @@ from jsproto.errors import RequestTimeout
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api import operations, procedures, upkeep
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.stream import Placement
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume

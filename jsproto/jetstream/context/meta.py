@@ -9,7 +9,7 @@ from attrs import frozen
 
 from jsproto.core.procedure import Procedure
 from jsproto.jetstream.api import operations
-from jsproto.jetstream.api.stream import Placement
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.settings import seconds_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @final
 @frozen(kw_only=True)
 class Meta:
-    """The group of all JetStream servers. Its verbs are for the system account; others are not answered.
+    """The group of all JetStream servers.
+
+    Its verbs are for the system account; others are not answered, except about moves of their own streams. Servers before
+    2.10.27 and 2.11.1 do not look at who asks.
 
     Attributes:
         js: where it is.
@@ -28,15 +31,24 @@ class Meta:
     js: JetStream
 
     def step_down(
-        self, *, placement: Placement | None = None, timeout: float | None = None
-    ) -> Procedure[None]:
-        """Let the leader step down.
+        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+    ) -> Procedure[str]:
+        """Let the leader step down; the name of the new one, empty if that is not waited for.
+
+        Args:
+            placement: which server shall lead then: its name as ``preferred`` (2.11), or by cluster and tags.
+            wait: for a new leader.
+            timeout: seconds for all of it.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            NoResponders: not the system account.
+            InvalidConfiguration: no such server.
+            RequestTimeout: no cluster, or no new leader in time.
         """
         seconds = seconds_of(timeout, self.js.timeout)
-        return Procedure(lambda: operations.step_down_meta(self.js.api, placement=placement, timeout=seconds))
+        return Procedure(
+            lambda: operations.step_down_meta(self.js.api, placement=placement, wait=wait, timeout=seconds)
+        )
 
     def remove_server(
         self, server: str = "", *, peer_id: str = "", timeout: float | None = None
@@ -57,6 +69,26 @@ class Meta:
             lambda: operations.remove_server(self.js.api, server, peer_id=peer_id, timeout=seconds)
         )
 
+    def evacuate_server(
+        self, server: str = "", *, peer_id: str = "", timeout: float | None = None
+    ) -> Procedure[None]:
+        """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
+
+        Args:
+            server: its name.
+            peer_id: its id among the peers instead.
+            timeout: seconds.
+
+        Raises:
+            JetStreamError: no such server.
+            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this request.
+        """
+        seconds = seconds_of(timeout, self.js.timeout)
+        return Procedure(
+            lambda: operations.evacuate_server(self.js.api, server, peer_id=peer_id, timeout=seconds)
+        )
+
     def move_stream(
         self,
         account: str,
@@ -67,7 +99,7 @@ class Meta:
         tags: Sequence[str] = (),
         timeout: float | None = None,
     ) -> Procedure[None]:
-        """Move a stream away from a server (evacuate), or to another cluster or tags.
+        """Move a stream away from a server, or to another cluster or tags. An account may move its own.
 
         Args:
             account: whose stream.
@@ -78,8 +110,10 @@ class Meta:
             timeout: seconds.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
-            StreamNotFound: no such stream.
+            NotFound: no such account or stream.
+            InvalidConfiguration: there is no place where it could move.
+            JetStreamError: the server is not known, or has nothing of it.
+            RequestTimeout: another account than the system's or its own, or no cluster.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(
@@ -89,11 +123,12 @@ class Meta:
         )
 
     def cancel_move(self, account: str, stream: str, *, timeout: float | None = None) -> Procedure[None]:
-        """Let a stream that is being moved stay where it was.
+        """Let a stream that is being moved stay where it was. An account may do so with its own.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            NotFound: no such account or stream.
             JetStreamError: it is not being moved.
+            RequestTimeout: another account than the system's or its own, or no cluster.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: operations.cancel_move(self.js.api, account, stream, timeout=seconds))
@@ -102,7 +137,7 @@ class Meta:
         """Delete all streams of an account, whether or not it still exists.
 
         Raises:
-            RequestTimeout: not the system account, or no cluster.
+            RequestTimeout: not the system account.
         """
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: operations.purge_account(self.js.api, account, timeout=seconds))

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api import operations, procedures, upkeep
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
@@ -20,7 +21,7 @@ from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.publish_checks import check_batching, check_publish, refuse
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
-from jsproto.jetstream.api.stream import Placement, StreamInfo
+from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
@@ -349,7 +350,7 @@ class Stream:
         )
 
     def remove_peer(self, peer: str, *, timeout: float | None = None) -> Procedure[None]:
-        """Take a server out of its group; another takes its place where there is one.
+        """Take a server out of its group at once; another takes its place.
 
         Args:
             peer: the server's name.
@@ -357,11 +358,40 @@ class Stream:
 
         Raises:
             Unavailable: the server is in no cluster.
-            JetStreamError: the peer is none of its group.
+            JetStreamError: the peer is none of its group, or nobody can take its place.
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(lambda: operations.remove_peer(js.api, self.name, peer, timeout=seconds))
+
+    def evacuate_peer(self, peer: str, *, timeout: float | None = None) -> Procedure[None]:
+        """Let another server take over what one has of it; only then that one leaves the group (2.15).
+
+        Args:
+            peer: the server's name.
+            timeout: seconds.
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            JetStreamError: the peer is none of its group, or nobody can take its place.
+            RequestTimeout: servers before 2.15.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(lambda: operations.evacuate_peer(js.api, self.name, peer, timeout=seconds))
+
+    def cancel_move(self, *, timeout: float | None = None) -> Procedure[None]:
+        """Let its group stay as it was before a change that is still under way, such as a move (2.15).
+
+        Raises:
+            Unavailable: the server is in no cluster.
+            StreamNotFound: it is gone.
+            JetStreamError: it is not being changed.
+            RequestTimeout: servers before 2.15; `Meta.cancel_move` is for all.
+        """
+        js = self.js
+        seconds = seconds_of(timeout, js.timeout)
+        return Procedure(lambda: operations.cancel_stream_move(js.api, self.name, timeout=seconds))
 
     def snapshot(
         self,

@@ -35,6 +35,8 @@ VERBS: Final[Mapping[str, tuple[int, str]]] = {
     "STREAM.MSG.DELETE": (1, "stream_msg_delete_response"),
     "STREAM.LEADER.STEPDOWN": (1, "stream_leader_stepdown_response"),
     "STREAM.PEER.REMOVE": (1, "stream_remove_peer_response"),
+    "STREAM.PEER.EVACUATE": (1, "stream_evacuate_peer_response"),
+    "STREAM.CANCEL_MOVE": (1, "stream_cancel_move_response"),
     "STREAM.SNAPSHOT": (1, "stream_snapshot_response"),
     "STREAM.RESTORE": (1, "stream_restore_response"),
     "CONSUMER.CREATE": (-1, "consumer_create_response"),
@@ -66,10 +68,20 @@ SINCE: Final[Mapping[str, tuple[int, int]]] = {
     "CONSUMER.PAUSE": (2, 11),
     "CONSUMER.UNPIN": (2, 11),
     "CONSUMER.RESET": (2, 14),
+    "STREAM.PEER.EVACUATE": (2, 15),
+    "STREAM.CANCEL_MOVE": (2, 15),
 }
 #: Verbs that consumers answer themselves, with two blanks in the frame.
 SAID_BY_CONSUMERS: Final = frozenset({"CONSUMER.RESET"})
-CLUSTERED: Final = frozenset({"STREAM.LEADER.STEPDOWN", "STREAM.PEER.REMOVE", "CONSUMER.LEADER.STEPDOWN"})
+CLUSTERED: Final = frozenset(
+    {
+        "STREAM.LEADER.STEPDOWN",
+        "STREAM.PEER.REMOVE",
+        "STREAM.PEER.EVACUATE",
+        "STREAM.CANCEL_MOVE",
+        "CONSUMER.LEADER.STEPDOWN",
+    }
+)
 
 
 class UnheardError(Exception):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
     ExternalStream,
-    Placement,
     Republish,
     StreamConsumerSource,
     StreamSource,

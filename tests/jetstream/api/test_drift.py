@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.drift import Difference, differences
-from jsproto.jetstream.api.stream import Placement, StreamConfig, StreamSource
+from jsproto.jetstream.api.stream import StreamConfig, StreamSource
 
 
 def settings(wanted: object, there: object) -> list[str]:

@@ -15,11 +15,11 @@ from jsproto.core.procedure import Now, Sleep
 from jsproto.errors import InvalidResponse, NoResponders
 from jsproto.jetstream.api import errors
 from jsproto.jetstream.api import procedures as api
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.publish import publish
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
-    Placement,
     Republish,
     StreamConfig,
     StreamSource,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.enums import (
     DiscardPolicy,
     PersistMode,
@@ -18,7 +19,6 @@ from jsproto.jetstream.api.forms import UnknownWord
 from jsproto.jetstream.api.stream import (
     ConsumerLimits,
     ExternalStream,
-    Placement,
     Republish,
     StreamConfig,
     StreamConsumerSource,
