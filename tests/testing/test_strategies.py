@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jsproto.jetstream.api.patterns import literal, valid
 from jsproto.testing import strategies
-from jsproto.testing.simserver.subjects import is_literal, is_valid
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.parser import Parser
 
@@ -21,14 +21,14 @@ def test_a_delivery_in_any_pieces_is_the_frame_that_the_parser_gives(delivery, d
 @FEW
 @given(strategies.subjects())
 def test_subjects_are_literal_and_valid(subject):
-    assert is_valid(subject)
-    assert is_literal(subject)
+    assert valid(subject)
+    assert literal(subject)
 
 
 @FEW
 @given(strategies.patterns())
 def test_patterns_are_what_a_subscription_may_ask_for(pattern):
-    assert is_valid(pattern)
+    assert valid(pattern)
 
 
 @FEW

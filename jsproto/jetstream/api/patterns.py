@@ -21,7 +21,7 @@ def valid(subject: str) -> bool:
 
 def literal(subject: str) -> bool:
     """Whether it has no wildcard."""
-    return not {"*", ">"} & set(subject.split("."))
+    return not ("*" in subject or ">" in subject) or not {"*", ">"} & set(subject.split("."))
 
 
 def collide(one: str, other: str) -> bool:

@@ -14,12 +14,12 @@ from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, Finding, findings
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.facts import consumer_facts, stream_facts
+from jsproto.jetstream.api.patterns import collide
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.testing.simserver.configs import invalid_json
 from jsproto.testing.simserver.documents import Table, texts
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.refusals import Refusal, numbered
-from jsproto.testing.simserver.subjects import overlap
 
 #: Numbers that came later than 2.9.
 _SINCE: Final[Mapping[int, tuple[int, int]]] = {
@@ -159,7 +159,7 @@ def _text(finding: Finding, asked: Table) -> str:
             (one, other)
             for at, one in enumerate(subjects)
             for other in subjects[at + 1 :]
-            if overlap(one, other)
+            if collide(one, other)
         )
         return f'subject "{one}" overlaps with "{other}"'
     return _LIMITS.get(finding.err_code) or _TEXTS.get((setting, rule), f"{setting} {rule}")

@@ -7,6 +7,7 @@ from typing import Final
 
 from attrs import evolve
 
+from jsproto.jetstream.api.patterns import collide, within
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.checks import refused_consumer
 from jsproto.testing.simserver.configs import consumer_config, invalid_json
@@ -26,7 +27,6 @@ from jsproto.testing.simserver.jetstream import JetStream
 from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simserver.refusals import RefusedError
 from jsproto.testing.simserver.streams import Stream
-from jsproto.testing.simserver.subjects import covers, overlap
 
 #: Members of a consumer that an update must leave alone, with the server's words.
 _FIXED: Final[Mapping[str, str]] = {
@@ -143,8 +143,8 @@ class ConsumerApi:
 
     def _check_filter(self, stream: Stream, config: Table) -> None:
         one = text(config, "filter_subject")
-        within = self._jetstream.profile.filter_within_stream
-        if one and within and not any(covers(each, one) for each in stream.subjects):
+        judged = self._jetstream.profile.filter_within_stream
+        if one and judged and not any(within(one, each) for each in stream.subjects):
             raise RefusedError(refusals.FILTER_NOT_SUBSET)
 
     def _check_room(self, stream: Stream, config: Table) -> None:
@@ -169,7 +169,7 @@ class ConsumerApi:
         filters = _filters(config)
         for other in self._jetstream.consumers[stream.name].values():
             theirs = _filters(other.config) or [">"]
-            if other.name != name and any(overlap(one, each) for one in theirs for each in filters):
+            if other.name != name and any(collide(one, each) for one in theirs for each in filters):
                 raise RefusedError(refusals.WORKQUEUE_NOT_UNIQUE)
 
     def _update(self, stream: Stream, consumer: Consumer, config: Table, action: str, now: int) -> bool:

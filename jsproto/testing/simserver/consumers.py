@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TypeAlias
 
+from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.acks import AckAddress, ack_front
 from jsproto.testing.simserver.documents import Table, integer, text
 from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339
@@ -26,7 +27,6 @@ from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.settling import GRACE, Settling
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
-from jsproto.testing.simserver.subjects import covers
 
 #: A message on its way out: to which inbox, which one, its reply subject, header block and payload, and how large it counts.
 Handing: TypeAlias = tuple[str, Stored, str, bytes | None, bytes, int]
@@ -280,9 +280,9 @@ class Consumer(Settling):
         """Go on behind what is gone, and owe no more of it (nats-server ``purge``)."""
         cursor, ledger, stream = self._cursor, self._ledger, self.stream
         careful = self._profile.careful_purge
-        covered = [covers(pattern, each) for each in cursor.filters]
+        covered = [within(each, pattern) for each in cursor.filters]
         narrow = not pattern or (all(covered) and covered != [] if careful else any(covered))
-        if not narrow and cursor.filters and not any(covers(each, pattern) for each in cursor.filters):
+        if not narrow and cursor.filters and not any(within(pattern, each) for each in cursor.filters):
             return
         begin = (begin or stream.last + 1) if narrow else stream.first
         cursor.next_seq = max(cursor.next_seq, begin)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.documents import Table, integer, text, texts
 from jsproto.testing.simserver.gotime import parse_rfc3339
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
-from jsproto.testing.simserver.subjects import covers, matches
+from jsproto.testing.simserver.subjects import matches
 
 
 class Cursor:
@@ -52,7 +53,7 @@ class Cursor:
         filters = [one] if one else texts(config, "filter_subjects")
         if filters == self._asked:
             return False
-        everything = all(any(covers(each, subject) for each in filters) for subject in self._stream.subjects)
+        everything = all(any(within(subject, each) for each in filters) for subject in self._stream.subjects)
         self._asked = filters
         self.filters = [] if everything else filters
         self.deaf = not filters

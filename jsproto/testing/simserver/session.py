@@ -12,6 +12,7 @@ from typing import Final, Protocol, final
 
 from attrs import field, frozen
 
+from jsproto.jetstream.api.patterns import literal, valid
 from jsproto.testing.simserver.documents import is_table, read
 from jsproto.testing.simserver.gotime import SECOND
 from jsproto.testing.simserver.line import (
@@ -29,7 +30,7 @@ from jsproto.testing.simserver.line import (
 )
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.routing import Subscription
-from jsproto.testing.simserver.subjects import is_literal, is_valid, matches
+from jsproto.testing.simserver.subjects import matches
 
 #: -ERR text (its beginning) and whether the server hangs up after it.
 ERRORS: Final[Mapping[str, bool]] = {
@@ -363,7 +364,7 @@ class Session:
         if subject.startswith(self._reserved) or (bounded and not permissions.may_publish(subject)):
             self.fail(f'Permissions Violation for Publish to "{subject}"')
             return
-        if self.pedantic and not (is_valid(subject) and is_literal(subject)):
+        if self.pedantic and not (valid(subject) and literal(subject)):
             self.fail("Invalid Publish Subject")
         if ".." in subject or subject[0] == "." or subject[-1] == ".":  # an empty token
             return
@@ -372,7 +373,7 @@ class Session:
 
     def _subscribe(self, command: SubLine) -> None:
         core = self._core
-        if not is_valid(command.subject):
+        if not valid(command.subject):
             self.fail("Invalid Subject")
             return
         if not core.permissions.may_subscribe(command.subject, command.queue):

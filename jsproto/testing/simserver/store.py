@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from jsproto.jetstream.api.patterns import literal
 from jsproto.testing.simserver.documents import Table
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, ZERO_TIME, rfc3339
-from jsproto.testing.simserver.subjects import is_literal, matches
+from jsproto.testing.simserver.subjects import matches
 
 #: The server looks so much after the moment at which something is too old, and never more often than that.
 _LATE: Final = MILLISECOND
@@ -124,7 +125,7 @@ class Store:
 
     def last_of(self, pattern: str) -> Stored | None:
         """The newest message under ``pattern``."""
-        if is_literal(pattern):
+        if literal(pattern):
             seqs = self._subjects.get(pattern)
             return self._messages[seqs[-1]] if seqs else None
         newest = max((seqs[-1] for name, seqs in self._subjects.items() if matches(pattern, name)), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 
+from jsproto.jetstream.api.patterns import collide
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.checks import refused_stream
 from jsproto.testing.simserver.configs import stream_config
@@ -24,7 +25,7 @@ from jsproto.testing.simserver.jetstream import JetStream
 from jsproto.testing.simserver.refusals import RefusedError
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
-from jsproto.testing.simserver.subjects import matches, overlap
+from jsproto.testing.simserver.subjects import matches
 
 
 class StreamApi:
@@ -58,7 +59,7 @@ class StreamApi:
             raise RefusedError(refusal)
         for other in self._jetstream.streams.values():
             subjects = texts(config, "subjects")
-            if other.name != name and any(overlap(one, each) for one in other.subjects for each in subjects):
+            if other.name != name and any(collide(one, each) for one in other.subjects for each in subjects):
                 raise RefusedError(refusals.SUBJECT_OVERLAP)
         return config
 
@@ -132,7 +133,7 @@ class StreamApi:
         pattern = text(members_of(body, self._jetstream.profile), "subject") if body else ""
         streams = [self._jetstream.streams[name] for name in sorted(self._jetstream.streams)]
         return [
-            each for each in streams if not pattern or any(overlap(pattern, one) for one in each.subjects)
+            each for each in streams if not pattern or any(collide(pattern, one) for one in each.subjects)
         ]
 
     def _stream_delete(self, names: list[str], body: bytes, now: int) -> Table:

@@ -1,6 +1,6 @@
-"""Who wants what: subjects, wildcards, and the table of interest.
+"""Who wants what: which pattern a subject falls under, mappings, and the table of interest.
 
-Patterns are compared token by token: ``*`` stands for one token, ``>`` for one or more at the end. :class:`Interest`
+What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`. :class:`Interest`
 keeps literal subscriptions in a table and wildcard ones in a list, and remembers its answers until a subscription comes
 or goes, since the same few subjects are asked for again and again.
 """
@@ -11,19 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
+from jsproto.jetstream.api.patterns import literal
+
 _REMEMBERED: Final = 4096
 _WILDCARD: Final = re.compile(r"\$(\d+)|\{\{\s*[Ww]ildcard\(\s*(\d+)\s*\)\s*\}\}")
-
-
-def is_literal(subject: str) -> bool:
-    """No token of the subject is a wildcard."""
-    return not ({"*", ">"} & set(subject.split("."))) if "*" in subject or ">" in subject else True
-
-
-def is_valid(subject: str) -> bool:
-    """No empty token, nothing after ``>``, no blank: what the server takes in a SUB or a stream."""
-    tokens = subject.split(".")
-    return all(tokens) and ">" not in tokens[:-1] and not any(blank in subject for blank in " \t\r\n\f")
 
 
 def matches(pattern: str, subject: str) -> bool:
@@ -40,28 +31,6 @@ def matches_tokens(pattern: list[str], subject: list[str]) -> bool:
     elif len(subject) != len(pattern):
         return False
     return all(want in {have, "*"} for want, have in zip(pattern, subject, strict=True))
-
-
-def covers(wide: str, narrow: str) -> bool:
-    """Whether every subject that falls under ``narrow`` falls under ``wide``."""
-    wides, narrows = wide.split("."), narrow.split(".")
-    for at, want in enumerate(wides):
-        if want == ">":
-            return len(narrows) > at
-        if at >= len(narrows) or narrows[at] == ">" or want not in {narrows[at], "*"}:
-            return False
-    return len(wides) == len(narrows)
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether some subject falls under both."""
-    ones, others = one.split("."), other.split(".")
-    for left, right in zip(ones, others, strict=False):
-        if left == ">" or right == ">":
-            return True
-        if left not in {right, "*"} and right != "*":
-            return False
-    return len(ones) == len(others)
 
 
 class SubjectMapping:
@@ -132,7 +101,7 @@ class Interest(Generic[SubT]):
 
     def add(self, sub: SubT) -> None:
         """Let ``sub`` take part."""
-        if is_literal(sub.subject):
+        if literal(sub.subject):
             self._literal.setdefault(sub.subject, []).append(sub)
         else:
             tokens = sub.subject.split(".")

@@ -1,15 +1,9 @@
 import pytest
-from hypothesis import given, settings
 
-from jsproto.testing import strategies
 from jsproto.testing.simserver.subjects import (
     Interest,
     SubjectMapping,
-    covers,
-    is_literal,
-    is_valid,
     matches,
-    overlap,
 )
 
 
@@ -34,58 +28,6 @@ class Sub:
 )
 def test_matching(pattern, subject, expected):
     assert matches(pattern, subject) is expected
-
-
-@pytest.mark.parametrize(
-    ("wide", "narrow", "expected"),
-    [
-        (">", "a.*", True),
-        ("a.>", "a.>", True),
-        ("a.*", "a.b", True),
-        ("a.*", "a.>", False),
-        ("a.b", "a.*", False),
-        ("a.b.c", "a.b", False),
-        ("a", "a.b", False),
-        ("a.>", "a", False),
-    ],
-)
-def test_covering(wide, narrow, expected):
-    assert covers(wide, narrow) is expected
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("a.*", "*.b", True),
-        ("a.>", "a.b.c", True),
-        ("a.b", "a.c", False),
-        ("a", "a.b", False),
-        ("a", ">", True),
-    ],
-)
-def test_overlapping(one, other, expected):
-    assert overlap(one, other) is expected
-    assert overlap(other, one) is expected
-
-
-@settings(max_examples=100, deadline=None)
-@given(strategies.patterns(), strategies.patterns(), strategies.subjects())
-def test_the_three_relations_agree(one, other, subject):
-    assert covers(one, one)
-    if covers(one, other):
-        assert overlap(one, other)
-        assert not matches(other, subject) or matches(one, subject)
-    if matches(one, subject) and matches(other, subject):
-        assert overlap(one, other)
-
-
-def test_what_a_subject_may_be():
-    assert is_literal("a.*b") is True
-    assert is_literal("a.*") is False
-    assert is_valid("a.>") is True
-    assert is_valid("a..b") is False
-    assert is_valid("a.>.b") is False
-    assert is_valid("a b") is False
 
 
 def test_interest_follows_who_comes_and_goes():
