@@ -148,7 +148,8 @@ async def an_interrupted_reader_loses_nothing(rig: Rig) -> None:
         await nc.run(Flush(5.0))
         here = threading.get_ident()
         timer = threading.Timer(0.05, lambda: signal.pthread_kill(here, signal.SIGINT))
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+        # A job in the background has it ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer.start()
         try:
             await feed.__anext__()
