@@ -307,7 +307,10 @@ class Fetch(PullFeed[M]):
             self.hands.came(came, now)
         pull.got += came
         if self.options.group:
-            self.pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
+            pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
+            if pin != self.pin:
+                self.pin = pin
+                self.port.notify(PullNotice.PINNED, pin)
         if self.options.max_bytes:
             size = sum(map(pinned_size if self.options.group else message_size, data))
             self.size += size

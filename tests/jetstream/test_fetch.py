@@ -317,6 +317,7 @@ def test_the_pin_id_is_kept_for_the_next_fetch_and_not_charged():
     fetch.delivered(data(fetch, 2), 0.1)
 
     assert fetch.pin == "wt1DeYRdH17hVMgqJTThkY"
+    assert fetch.port.notices == [(PullNotice.PINNED, "wt1DeYRdH17hVMgqJTThkY")]
     assert fetch.size == 2 * (len("s.a") + len("$JS.ACK.S.C.1.1.1.1795811553265218855.0") + 1)
 
 
