@@ -115,6 +115,27 @@ def test_nothing_is_imported_inside_a_function(module, path):
     assert inside == []
 
 
+#: The adapters, and the parts that one or two of them are made of. What a colour shares (`_async`, `_sync`, the facades) is none.
+THIN = [
+    "asyncio",
+    "_link",
+    "trio",
+    "anyio",
+    "_structured",
+    "_stream",
+    "_ways",
+    "blocking",
+    "_plugged",
+    "_plug",
+    "_keeper",
+]
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_an_adapter_is_thin(name):
+    assert len(dict(MODULES)[f"jsproto_io.{name}"].read_text(encoding="utf-8").splitlines()) < 300
+
+
 @pytest.mark.parametrize(("module", "path"), PURE, ids=ids(PURE))
 def test_nothing_pure_imports_the_world(module, path):
     allowed = {"attrs", "jsproto"}
