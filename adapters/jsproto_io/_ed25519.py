@@ -1,31 +1,37 @@
-"""The one place that signs: Ed25519 by PyNaCl, which the extra ``nkeys`` brings. Nothing else imports it.
+"""The one place that signs: Ed25519 by PyNaCl, which the extra ``nkeys`` brings, or by cryptography, where that is installed instead.
 
-Whoever has no use for keys need not have it, so that it is missing is said when credentials are made that need it.
+Both make the same signatures. Nothing else imports them. Whoever has no use for keys need not have either, so that both are missing is said when
+credentials are made that need one.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, final
 
 from jsproto.errors import CredentialsUnavailable
 from jsproto.wire.nkey import PublicKey, Seed
 
-INSTALLED: Final = importlib.util.find_spec("nacl") is not None
+_NACL: Final = importlib.util.find_spec("nacl") is not None
+_CRYPTOGRAPHY: Final = importlib.util.find_spec("cryptography") is not None
+INSTALLED: Final = _NACL or _CRYPTOGRAPHY
 
-if TYPE_CHECKING or INSTALLED:
+if TYPE_CHECKING or _NACL:
     from nacl.signing import SigningKey
+if TYPE_CHECKING or (_CRYPTOGRAPHY and not _NACL):
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def check_signing() -> None:
     """Say it early if nothing here could sign.
 
     Raises:
-        CredentialsUnavailable: PyNaCl is not installed.
+        CredentialsUnavailable: neither PyNaCl nor cryptography is installed.
     """
     if not INSTALLED:
         raise CredentialsUnavailable(
-            "expected PyNaCl, which signs with nkeys, it is not installed: install nats-jsproto[nkeys]"
+            "expected PyNaCl or cryptography, which sign with nkeys, neither is installed: install nats-jsproto[nkeys]"
         )
 
 
@@ -35,15 +41,22 @@ class KeyPair:
 
     Attributes:
         public: the public key.
+        sign: gives the signature of some data, 64 raw bytes.
     """
 
-    __slots__ = ("_key", "public")
+    __slots__ = ("public", "sign")
 
     def __init__(self, seed: Seed) -> None:
         check_signing()
-        self._key = SigningKey(seed.raw)
-        self.public = PublicKey(seed.kind, bytes(self._key.verify_key))
+        public, self.sign = _by_nacl(seed.raw) if _NACL else _by_cryptography(seed.raw)
+        self.public = PublicKey(seed.kind, public)
 
-    def sign(self, data: bytes) -> bytes:
-        """The signature: 64 raw bytes."""
-        return self._key.sign(data).signature
+
+def _by_nacl(raw: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
+    key = SigningKey(raw)
+    return bytes(key.verify_key), lambda data: key.sign(data).signature
+
+
+def _by_cryptography(raw: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
+    key = Ed25519PrivateKey.from_private_bytes(raw)
+    return key.public_key().public_bytes_raw(), key.sign

@@ -424,6 +424,22 @@ def test_signatures_are_those_of_another_implementation():
     )
 
 
+def test_cryptography_will_do_in_its_place():
+    """In an interpreter of its own, where there is no PyNaCl."""
+    code = (
+        "import sys; sys.modules['nacl'] = None\n"
+        "import jsproto_io.credentials as c\n"
+        "from jsproto.core.servers import Server\n"
+        f"source = c.NkeySeed({USER.reveal()!r})\n"
+        "print(source.public, source(Server(host='h'), 'nonce').signature.hex())\n"
+    )
+    where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
+    ours = NkeySeed(USER)
+
+    assert done.stdout.split() == [str(ours.public), ours(SERVER, "nonce").signature.hex()]
+
+
 def test_without_pynacl_the_error_names_the_extra(monkeypatch, path):
     monkeypatch.setattr(_ed25519, "INSTALLED", False)
     for make in (
@@ -439,7 +455,7 @@ def test_without_pynacl_the_error_names_the_extra(monkeypatch, path):
 
 def test_without_pynacl_everything_else_can_be_imported():
     code = (
-        "import sys; sys.modules['nacl'] = None\n"
+        "import sys; sys.modules['nacl'] = sys.modules['cryptography'] = None\n"
         "import jsproto_io.blocking, jsproto_io.asyncio, jsproto_io.credentials as c\n"
         f"try: c.NkeySeed({USER.reveal()!r})\n"
         "except Exception as error: print(error)\n"
@@ -447,15 +463,15 @@ def test_without_pynacl_everything_else_can_be_imported():
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
 
-    assert done.stdout.endswith("it is not installed: install nats-jsproto[nkeys]\n")
+    assert done.stdout.endswith("neither is installed: install nats-jsproto[nkeys]\n")
 
 
 def test_connecting_does_not_load_pynacl():
-    code = "import sys, jsproto_io.blocking, jsproto_io.asyncio; print('nacl' in sys.modules)"
+    code = "import sys, jsproto_io.blocking, jsproto_io.asyncio; print({'nacl', 'cryptography'} & set(sys.modules))"
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where, check=True)
 
-    assert done.stdout == "False\n"
+    assert done.stdout == "set()\n"
 
 
 def test_each_source_is_a_function_of_server_and_nonce(path):
