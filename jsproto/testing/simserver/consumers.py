@@ -24,6 +24,7 @@ from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.pace import Pace
 from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.record import Position, Record
 from jsproto.testing.simserver.settling import GRACE, Settling
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
@@ -112,14 +113,12 @@ class Consumer(Settling):
     def info(self, now: int) -> Table:
         """The members of a consumer info behind ``type``."""
         self._cursor.looked()
-        ledger = self._ledger
-        # What is told is what the server has written down; one in memory without a record tells where it looks.
-        written = self._delivered_seq
-        if not written and self._consumer_seq == 1 and self.in_memory:
-            written = self._cursor.next_seq - 1
-        delivered: Table = {"consumer_seq": self._consumer_seq - 1, "stream_seq": written}
-        acknowledged = min(ledger.stream_floor, self._delivered_seq)
-        floor: Table = {"consumer_seq": ledger.consumer_floor, "stream_seq": acknowledged}
+        ledger, record = self._ledger, self._record
+        delivered: Table = record.delivered._asdict()
+        if self.in_memory and not any(record.delivered):
+            # Nothing is written: it tells where it looks.
+            delivered["stream_seq"] = self._cursor.next_seq - 1
+        floor: Table = record.floor._asdict()
         if self._delivered_time:
             delivered["last_active"] = rfc3339(self._delivered_time)
         if self._ack_time:
@@ -229,8 +228,11 @@ class Consumer(Settling):
         if count == 1:
             self._cursor.back(seq, single=single)
             return
-        self._ledger.again[seq] -= 1
-        self._ledger.due[seq] = None
+        ledger = self._ledger
+        ledger.again[seq] -= 1
+        if not ledger.again[seq] and self._profile.forgets_undelivered:
+            del ledger.again[seq]
+        ledger.due[seq] = None
 
     # ------------------------------------------------------------------------------------------------ the stream
 
@@ -292,14 +294,20 @@ class Consumer(Settling):
                 for seq in ledger.outstanding
                 if seq < begin or (not narrow and stream.message(seq) is None)
             ]
-            ledger.purged(gone, begin)
             if gone and careful:
                 self._ack_time = now
+                for seq in gone:
+                    self._write_done(seq, ledger.outstanding[seq].consumer_seq)
+            ledger.purged(gone, begin)
         if not ledger.outstanding:
             ledger.again.clear()
             ledger.consumer_floor, ledger.stream_floor = self._consumer_seq - 1, cursor.next_seq - 1
         ledger.due = {seq: None for seq in ledger.due if seq >= cursor.next_seq}
-        self._delivered_seq = cursor.next_seq - 1
+        self._record.replaced(
+            Position(self._consumer_seq - 1, cursor.next_seq - 1),
+            Position(ledger.consumer_floor, ledger.stream_floor),
+            {seq: each.consumer_seq for seq, each in ledger.outstanding.items()},
+        )
 
     def filtered(self, subject: str) -> bool:
         """Whether messages on this subject are for this consumer."""
@@ -328,9 +336,9 @@ class Consumer(Settling):
         if seq and policy not in {"all", "by_start_sequence", "by_start_time"}:
             raise ValueError("not allowed")
         seq = seq or self._ledger.stream_floor + 1
-        self._ledger = Ledger(seq - 1)
+        self._ledger, self._record = Ledger(seq - 1), Record(seq - 1, seq - 1)
         self._cursor.jump(seq)
-        self._consumer_seq, self._delivered_seq = 1, seq - 1
+        self._consumer_seq = 1
         self._delivered_time = self._ack_time = 0
         return seq
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Final, NamedTuple, Protocol
 
 from jsproto.testing.simserver import refusals
@@ -44,6 +45,21 @@ class Asking(Protocol):
     name: str
     last: int
 
+    @property
+    def size(self) -> int:
+        """Bytes that are stored."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def stored_size(self, subject: str, size: int, *, headers: bool = False) -> int:
+        """Bytes that a message of ``size`` takes."""
+        ...
+
+    def count(self, subject: str) -> int:
+        """How many messages a subject has."""
+        ...
+
     def newest(self, pattern: str) -> tuple[int, bytes]:
         """Sequence and payload of the newest message under ``pattern``; 0 if there is none."""
         ...
@@ -74,6 +90,33 @@ class DuplicateError(Exception):
     def __init__(self, seq: int) -> None:
         super().__init__(seq)
         self.seq = seq
+
+
+class _Room:
+    """With discard new the members of a batch have to fit beside what is there; none makes room for another."""
+
+    def __init__(self, stream: Asking, profile: Profile) -> None:
+        self._stream = stream
+        self._profile = profile
+        self._messages, self._size = len(stream), stream.size
+        self._subjects: Counter[str] = Counter()
+
+    def take(self, subject: str, member: Admitted) -> None:
+        config, stream = self._stream.config, self._stream
+        size = len(member.block or b"") + len(member.payload)
+        self._messages += 1
+        self._size += stream.stored_size(subject, size, headers=member.block is not None)
+        self._subjects[subject] += 1
+        if config["discard"] != "new":
+            return
+        if 0 < integer(config, "max_msgs") < self._messages:
+            raise RefusedError(refusals.STORE_FAILED.about("maximum messages exceeded"))
+        if 0 < integer(config, "max_bytes") < self._size:
+            raise RefusedError(refusals.STORE_FAILED.about("maximum bytes exceeded"))
+        if not config.get("discard_new_per_subject") or (member.rollup and self._profile.rollup_fits):
+            return
+        if integer(config, "max_msgs_per_subject") < stream.count(subject) + self._subjects[subject]:
+            raise RefusedError(refusals.STORE_FAILED.about("maximum messages per subject exceeded"))
 
 
 class Gate:
@@ -166,6 +209,7 @@ class Gate:
         idents: set[bytes] = set()
         subjects: set[str] = set()
         totals: dict[str, int] = {}
+        room = _Room(self._stream, self._profile)
         for at, (subject, block, payload) in enumerate(members):
             if header(block, b"Nats-Expected-Last-Msg-Id") is not None:
                 raise RefusedError(numbered(10177, "Nats-Expected-Last-Msg-Id"))
@@ -183,6 +227,7 @@ class Gate:
             self._check_member_sequences(subject, block, at, subjects)
             subjects.add(subject)
             admitted.append(Admitted(self._stripped(block), body, ident, self._rollup(block), ttl, total))
+            room.take(subject, admitted[-1])
         return admitted
 
     def _check_member_sequences(self, subject: str, block: bytes, at: int, before: set[str]) -> None:

@@ -289,7 +289,8 @@ class JetStream:
         if reply and not self.level_suffices(block):
             self.router.say(reply, b"NATS/1.0 412 Required Api Level\r\n\r\n")
             return True
-        consumer.pulled(payload, reply, now)
+        if reply:
+            consumer.pulled(payload, reply, now)
         self._turned(consumer)
         return True
 

@@ -111,6 +111,10 @@ class Profile:
     careful_purge: bool
     #: With discard new, ``max_bytes`` may be reached exactly.
     fills_max_bytes: bool
+    #: A redelivery that nobody could take after all leaves no trace; else the message counts as delivered again.
+    forgets_undelivered: bool
+    #: A roll-up in a batch is stored though its subject is full.
+    rollup_fits: bool
     #: Messages can have a time to live.
     message_ttl: bool
     #: Counters and atomic batches exist.
@@ -195,6 +199,8 @@ _V2_9: Final = Profile(
     expiry_first=False,
     careful_purge=False,
     fills_max_bytes=False,
+    forgets_undelivered=False,
+    rollup_fits=False,
     message_ttl=False,
     counters=False,
     batch_end=False,
@@ -286,6 +292,7 @@ _V2_14: Final = evolve(
     batch_end=True,
     floor_at_start=True,
     fills_max_bytes=True,
+    rollup_fits=True,
     ack_v2=True,
 )
 
@@ -302,6 +309,7 @@ _V2_15: Final = evolve(
     bad_priority_ends=True,
     expiry_first=True,
     careful_purge=True,
+    forgets_undelivered=True,
     pull_struct="Go struct field .",
 )
 

@@ -67,9 +67,7 @@ class PullConsumer(Consumer):
     # ------------------------------------------------------------------------------------------------ pulling
 
     def pulled(self, body: bytes, reply: str, now: int) -> None:
-        """A pull request came. Without a reply subject it is ignored."""
-        if not reply:
-            return
+        """A pull request came. Without a reply subject, as an acknowledgement may have none, it waits until somebody looks."""
         try:
             pull = parse_pull(body, reply, now, self._profile)
         except BadPullError as bad:

@@ -19,6 +19,7 @@ from jsproto.testing.simserver.gotime import MILLISECOND
 from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Outlet
 from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.record import Record
 from jsproto.testing.simserver.streams import Stream
 
 #: The server lets so much pass beyond ack_wait before it looks (nats-server ``ackWaitDelay``).
@@ -39,13 +40,13 @@ class Settling:
         "_check_at",
         "_consumer_seq",
         "_cursor",
-        "_delivered_seq",
         "_delivered_time",
         "_ledger",
         "_max_ack_pending",
         "_max_deliver",
         "_outlet",
         "_profile",
+        "_record",
         "_sampled",
         "config",
         "hears_acks",
@@ -60,10 +61,11 @@ class Settling:
         self._outlet = outlet
         self._profile = profile
         self._cursor = Cursor(stream, config)
-        self._ledger = Ledger(self._cursor.next_seq - 1 if profile.floor_at_start else 0)
+        passed = self._cursor.next_seq - 1
+        self._ledger = Ledger(passed if profile.floor_at_start else 0)
+        self._record = Record(passed, self._ledger.stream_floor)
         self._advisories = Advisories(stream.name, name, outlet.advise)
         self._consumer_seq = 1
-        self._delivered_seq = self._cursor.next_seq - 1
         self._delivered_time = 0
         self._ack_time = 0
         self._check_at: int | None = None
@@ -107,9 +109,9 @@ class Settling:
         """A message was handed out."""
         consumer_seq = self._consumer_seq
         self._consumer_seq += 1
-        self._delivered_seq = max(self._delivered_seq, seq)
         self._delivered_time = now
         ledger = self._ledger
+        self._record.sent(seq, consumer_seq, owed=self._ack_policy != "none")
         if self._ack_policy == "none":
             ledger.consumer_floor, ledger.stream_floor = consumer_seq, seq
             self.stream.acknowledged(seq, now)
@@ -172,6 +174,8 @@ class Settling:
             return True, False
         stalled = self._full
         if self._ack_policy == "explicit":
+            outstanding = ledger.outstanding.get(seq)
+            self._write_done(seq, outstanding.consumer_seq if outstanding else address.consumer_seq)
             ledger.done(seq, self._consumer_seq, self._cursor.next_seq)
             self._ack_time = now
             self.stream.acknowledged(seq, now)
@@ -179,10 +183,17 @@ class Settling:
         closed = ledger.done_to(seq, address.consumer_seq)
         if not closed:
             return True, False
+        self._write_done(seq, address.consumer_seq)
         self._ack_time = now
         for each in closed:
             self.stream.acknowledged(each, now)
         return True, stalled
+
+    def _write_done(self, seq: int, consumer_seq: int) -> None:
+        if self._ack_policy == "explicit":
+            self._record.done(seq, consumer_seq)
+        else:
+            self._record.done_to(seq, consumer_seq)
 
     def _nak(self, address: AckAddress, payload: bytes, now: int) -> bool:
         """Give a delivery back; answers whether it is due again at once."""
@@ -236,6 +247,7 @@ class Settling:
         room = self._full
         if ledger.outstanding.pop(seq, None) is None:
             return
+        self._record.given_up(seq)
         ledger.again[seq] = count - 1
         self._advisories.exceeded(seq, count, now)
         if room:

@@ -131,6 +131,10 @@ class Store:
         newest = max((seqs[-1] for name, seqs in self._subjects.items() if matches(pattern, name)), default=0)
         return self._messages.get(newest)
 
+    def count(self, subject: str) -> int:
+        """How many messages a subject has."""
+        return len(self._subjects.get(subject, ()))
+
     def newest_per_subject(self, patterns: list[str], end: int | None = None) -> list[int]:
         """The last sequence of each subject under the patterns, none behind ``end``; in order."""
         newest = (

@@ -173,3 +173,32 @@ def test_subjects_of_a_batch_are_moved(batching):
     member(client, 1, commit="1")
 
     assert client.server.request("STREAM.MSG.GET.S", {"seq": 1}, 0.0)["message"]["subject"] == "s.moved"
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [({"max_bytes": 400}, "maximum bytes exceeded"), ({"max_msgs": 2}, "maximum messages exceeded")],
+)
+def test_with_discard_new_a_batch_has_to_fit_as_a_whole(batching, limit, text):
+    client = batching(discard="new", **limit)
+    member(client, 1, payload="x" * 50)
+    member(client, 2, payload="x" * 50)
+    refused = member(client, 3, payload="x" * 50, commit="1")
+
+    assert refused["error"] == {"code": 503, "err_code": 10077, "description": text}
+    assert count(client) == 0
+    member(client, 1, ident="c")
+    assert member(client, 2, ident="c", commit="1")["count"] == 2
+
+
+@pytest.mark.parametrize(("version", "fits"), [("2.12.8", False), ("2.14.0", True), ("2.15.1", True)])
+def test_a_full_subject_takes_nothing_from_a_batch_but_a_roll_up_since_2_14(batching, version, fits):
+    full = {"discard_new_per_subject": True, "max_msgs_per_subject": 1, "allow_rollup_hdrs": True}
+    client = batching(version, discard="new", **full)
+    client.pub("s.a", "x")
+    refused = member(client, 1, commit="1")
+    rolled = member(client, 1, commit="1", headers="Nats-Rollup: sub")
+
+    assert refused["error"]["description"] == "maximum messages per subject exceeded"
+    assert ("seq" in rolled and "error" not in rolled) is fits
+    assert member(client, 1, commit="1", subject="s.b")["count"] == 1

@@ -293,3 +293,50 @@ def test_what_a_purge_has_terminated_counts_as_an_acknowledgement(make, version)
     client.server.request("STREAM.PURGE.S", {"filter": "s.a"}, client.now)
 
     assert "last_active" in info(client)["ack_floor"]
+
+
+@pytest.mark.parametrize(("version", "again"), [("2.12.8", 1), ("2.14.0", 1), ("2.15.1", 0)])
+@pytest.mark.parametrize("asked", ["pull", "next"])
+def test_a_redelivery_that_nobody_could_take_counts_until_2_15(make, version, again, asked):
+    client = make(version=version, consumer={}, publish=2)
+    first, second = acks(take(client, 2))
+    client.pub(first, "-NAK")
+    if asked == "pull":
+        assert "408 Request Timeout" in take(client, expires=-1)
+    else:
+        client.pub(second, "+NXT 2")  # nobody is named who would be given it
+
+    assert info(client)["num_redelivered"] == again
+    assert info(client)["num_waiting"] == 0
+    assert numbers(take(client)) == [(2, 1, 3, 0)]
+
+
+def test_what_is_told_of_the_floor_is_what_was_written_down_not_how_far_the_cursor_is(make):
+    client = make(consumer={}, publish=1)
+    (ack,) = acks(take(client))
+    update(client, filter_subjects=["s.a", "s.b"])
+    publish(client, "s.other")
+    assert take(client) == ""
+    client.pub(ack, "+ACK")
+    publish(client)
+
+    assert numbers(client.hear()) == [(1, 3, 2, 0)]
+    assert info(client)["ack_floor"]["stream_seq"] == 1
+    client.pub("$JS.ACK.S.C.1.3.2.0.0", "+ACK")
+    assert info(client)["ack_floor"]["stream_seq"] == 3
+
+
+def test_the_floor_that_a_purge_has_written_does_not_go_back(make):
+    """The purge sets its own floor to where the stream begins; what it had acknowledged before stays written."""
+    client = make(consumer={"filter_subject": "s.a"})
+    for subject in ("s.other", "s.a", "s.a"):
+        publish(client, subject)
+    client.pub(acks(take(client, 2))[1], "+ACK")
+    update(client)
+    publish(client, "s.other")
+    assert numbers(take(client)) == [(1, 4, 3, 0)]
+    client.server.request("STREAM.PURGE.S", {"filter": "s.a"}, client.now)
+
+    floor = info(client)["ack_floor"]
+    assert (floor["consumer_seq"], floor["stream_seq"]) == (2, 3)
+    assert info(client)["num_ack_pending"] == 1
