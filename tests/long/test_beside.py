@@ -29,6 +29,37 @@ def test_a_publish_that_is_not_counted_yet_is_excused():
     assert excused(PENDING, TOLD)
 
 
+def terminated(seq, reason="Unacknowledged message was deleted"):
+    return ("MSG advisory", b"", {"type": "terminated", "stream_seq": seq, "reason": reason})
+
+
+def test_the_terminations_of_what_was_deleted_have_no_order_among_each_other_and_with_deliveries():
+    channel = "ADVISORY.CONSUMER.MSG_TERMINATED.C1"
+    one, two = terminated(1), terminated(2)
+
+    assert excused([one, two], [two, one], INFO, channel)
+    assert excused([one, two], [two], INFO, channel)
+    assert not excused([one], [two], INFO, channel)
+    assert not excused([one], [one, two], INFO, channel)
+    assert not excused([terminated(1, "because")], [], INFO, channel)
+    assert not excused([one, two], [two, one], INFO, "ADVISORY.CONSUMER.MSG_NAKED.C1")
+    assert excused([answer(1, ack_floor={"stream_seq": 5})], [answer(1, ack_floor={"stream_seq": 7})], INFO)
+    assert not excused(
+        [answer(1, ack_floor={"stream_seq": 5})],
+        [answer(1, ack_floor={"stream_seq": 7}, num_waiting=1)],
+        INFO,
+    )
+
+
+def test_the_last_words_of_a_deleted_stream_may_be_lost_and_only_those():
+    gone = ("HMSG in.C1.4 in.C1 33 33", b"NATS/1.0 409 Consumer Deleted\r\n\r\n", b"")
+
+    assert excused([gone, gone], [gone], "api STREAM.DELETE.S")
+    assert not excused([gone], [], "api CONSUMER.DELETE.S.C1")
+    assert not excused([delivery(0)], [], "api STREAM.DELETE.S")
+    assert not excused([], [gone], "api STREAM.DELETE.S")
+
+
 @pytest.mark.parametrize(
     ("model", "real", "what"),
     [
