@@ -5,10 +5,13 @@ And no class that is added later can forget it: a field with the name of a secre
 
 from __future__ import annotations
 
+import gc
 import importlib
+import logging
 import pickle
 import pkgutil
 import traceback
+import types
 from base64 import b64encode
 
 import attrs
@@ -27,7 +30,8 @@ from jsproto_io._options import options_of
 from jsproto_io._tls import TlsFiles
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, NatsContext
-from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed
+from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, WebSocket
+from jsproto_io.testing import Hosted
 from tests.accounts import USER, creds
 
 CANARY = "cAnAry"
@@ -182,3 +186,58 @@ def test_each_field_with_the_name_of_a_secret_is_kept_as_one():
         seen |= {kind.__name__} if secret else set()
 
     assert {"Auth", "Connect", "Creds", "NkeySeed", "Server", "TlsFiles", "UserCreds"} <= seen
+
+
+# ---------------------------------------------------------------------------------------------- everything that a life is made of
+
+
+def reachable(thing):
+    """Every object of ours that is found from a thing, whatever holds it."""
+    seen, waiting = {}, [thing]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, (type, types.ModuleType, types.FunctionType)):
+            continue
+        seen[id(each)] = each
+        waiting += gc.get_referents(each)
+    return [each for each in seen.values() if type(each).__module__.startswith(("jsproto.", "jsproto_io"))]
+
+
+def test_no_object_of_a_life_sings_nor_its_log_nor_its_trace(use, tmp_path, caplog):
+    """Every secret at once, on every adapter; what is reached from the client is looked at while it is connected and behind a lost link."""
+    caplog.set_level(logging.DEBUG)
+    found, told, trace = [], [], tmp_path / "life.trace"
+
+    def look(nc):
+        found.append({type(each).__name__ for each in reachable(nc)})
+        for each in reachable(nc):
+            silent(each)
+
+    def who(server, nonce):
+        return Auth(user="u", password=CANARY, token=CANARY, jwt=TOKEN, signature=USER.raw, nonce=nonce)
+
+    with Hosted() as hosted:
+        place = hosted.url.removeprefix("nats://")
+        for named in ({"auth": AUTH}, {"credentials": who}):
+            use(
+                [f"nats://u:{CANARY}@{place}", f"nats://{CANARY}@{place}"],
+                lambda nc: nc.flush(),
+                look,
+                lambda nc: nc.reconnect(),
+                lambda nc: nc.flush(),
+                look,
+                **named,
+                websocket=WebSocket(headers={"Authorization": CANARY}),
+                watch=lambda client, event: told.append((client, event)),
+                record=str(trace.with_suffix(f".{len(found)}.trace")),
+            )
+        assert CANARY.encode() in hosted.heard, "the server was told"
+
+    for names in found:
+        assert {"Client", "Driver", "Options", "Recorder", "Server", "WebSocket"} <= names
+    for client, event in told:
+        silent(client)
+        silent(event)
+    said = caplog.text + "".join(each.read_text() for each in tmp_path.glob("*.trace"))
+    assert [song for song in SONGS if song in said] == []
+    assert len(list(tmp_path.glob("*.trace"))) == 2
