@@ -5,16 +5,19 @@ SIGSTOP leaves all sockets open, so nothing tells the client but the silence.
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 from pathlib import Path
 from time import monotonic
 
+import anyio
 import pytest
 
 from jsproto.core.events import Connected, Disconnected, Notice, NoticeKind
 from jsproto.errors import JsprotoError
 from jsproto_io.blocking import connect
+from tests.adapters.conftest import FLAVOURS
 from tests.live.conftest import QUICK
 
 pytestmark = pytest.mark.live
@@ -135,3 +138,33 @@ def test_a_stale_link_is_found_within_the_configured_time_and_the_other_server_t
                     break
 
             assert messages.next().payload == b"on the other"
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_same_on_every_adapter_with_await(silent, stop, start_server, flavour):
+    adapter, backend = FLAVOURS[flavour]
+    other = start_server()
+    with connect(other.url) as nc:
+        nc.jetstream().create_stream(name="S", subjects=["s.*"]).create_consumer(durable_name="C")
+        nc.jetstream().publish("s.a", b"on the other")
+
+    async def story():
+        module = importlib.import_module(f"jsproto_io.{adapter}")
+        urls, patience = [silent.url, other.url], {"ping_interval": 0.2, "max_pings_out": 2}
+        async with (
+            module.connect(urls, randomize=False, **patience, **QUICK, **LIMITS) as nc,
+            nc.jetstream().stream("S").consumer("C").consume(10) as messages,
+        ):
+            await nc.jetstream().publish("s.a", b"on the first")
+            await (await messages.next()).ack_confirmed()
+            events = nc.events()
+            begun = monotonic()
+            stop(silent)
+            async for event in events:
+                if isinstance(event, Disconnected):
+                    assert monotonic() - begun < 0.2 * 3 + SLACK
+                if isinstance(event, Connected):
+                    break
+            return (await messages.next()).payload
+
+    assert anyio.run(story, backend=backend) == b"on the other"
