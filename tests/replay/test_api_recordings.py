@@ -173,7 +173,7 @@ VERBS: Mapping[str, Ask] = {
     "CONSUMER.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_consumer(
         api, *names, placement=_placement(body), wait=False
     ),
-    "META.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_meta(api),
+    "META.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_meta(api, wait=False),
     "DIRECT.GET": lambda api, names, body: stored_message(
         api,
         names[0],
