@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
 from jsproto.core.procedure import Procedure
-from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES, Rule
+from jsproto.jetstream.api.blame import blamed
+from jsproto.jetstream.api.checks import (
+    CONSUMER_RULES,
+    STREAM_RULES,
+    UPDATE_RULES,
+    Rule,
+    check_consumer,
+    check_stream,
+    check_stream_update,
+)
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import Asked, JetStreamError, StreamNotFound
 from jsproto.jetstream.api.levels import check_level, required_level
@@ -54,6 +64,7 @@ def test_a_stream_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule)
         ask(nc, "STREAM.CREATE.CHECK", config.to_wire(), pedantic=rule.pedantic)
 
     assert (caught.value.err_code, named(rule)) == (rule.err_code, named(rule))
+    assert blamed(caught.value, check_stream(config, pedantic=rule.pedantic)).setting == rule.setting
 
 
 @pytest.mark.parametrize(
@@ -70,6 +81,9 @@ def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule
         ask(nc, "STREAM.UPDATE.CHECK", stream(**after).to_wire(), pedantic=rule.pedantic)
 
     assert caught.value.err_code == rule.err_code
+    assert (
+        blamed(caught.value, check_stream_update(stream(**before), stream(**after))).setting == rule.setting
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,6 +99,24 @@ def test_a_consumer_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rul
         ask(nc, "CONSUMER.CREATE.CHECK.C", body, pedantic=rule.pedantic)
 
     assert caught.value.err_code == rule.err_code
+    found = check_consumer(ConsumerConfig(**settings), pedantic=rule.pedantic)
+    assert blamed(caught.value, found).setting == rule.setting
+
+
+def test_a_refusal_names_the_setting_whoever_asked(nc: Client) -> None:
+    js = nc.jetstream()
+    made = js.create_stream(stream(storage="memory"))
+    for setting, ask_for in (
+        ("num_replicas", lambda: js.create_stream(stream(name="OTHER", num_replicas=3))),
+        ("subjects", lambda: js.create_stream(stream(name="OTHER"))),
+        ("max_age", lambda: js.update_stream(stream(max_age=timedelta(milliseconds=1)))),
+        ("storage", lambda: made.change(storage="file")),
+        ("deliver_subject", lambda: made.create_consumer(name="C", deliver_subject="a.*")),
+        ("misspelt", lambda: js.create_stream(stream(name="OTHER", extra={"misspelt": 1}))),
+    ):
+        with pytest.raises(JetStreamError, match=f"setting {setting}") as caught:
+            ask_for()
+        assert caught.value.setting == setting
 
 
 def test_the_server_says_the_level_that_was_told_beforehand(nc: Client) -> None:

@@ -250,6 +250,7 @@ STREAM_RULES: Final = (
     Rule(10215, "sources.consumer.deliver_subject", "expected a literal subject", _set("source.consumer.deliver_subject invalid")),
     Rule(10215, "sources.consumer", "says where it starts itself", _set("source.consumer beside a start")),
     Rule(10215, "sources.consumer", "has its own filter", _set("source.consumer beside a filter")),
+    Rule(10216, "sources.consumer", "none for two sources", _set("source.consumer twice")),
     Rule(10024, "mirror.external.deliver", "expected a subject without wildcards", _set("mirror.external.deliver invalid")),
     Rule(10024, "sources.external.deliver", "expected a subject without wildcards", _set("source.external.deliver invalid")),
     Rule(10052, "mirror.external.api", "expected a subject without wildcards", _set("mirror.external.api invalid")),

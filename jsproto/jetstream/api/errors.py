@@ -42,15 +42,22 @@ class Asked:
         stream: name of the stream, empty if none was named.
         consumer: name of the consumer, empty if none was named.
         subject: subject of the message or request, empty if it adds nothing.
+        setting: the setting of a refused configuration that is to blame, such as ``num_replicas``; empty if it is not known.
     """
 
     what: str = ""
     stream: str = ""
     consumer: str = ""
     subject: str = ""
+    setting: str = ""
 
     def __str__(self) -> str:
-        named = (("stream", self.stream), ("consumer", self.consumer), ("subject", self.subject))
+        named = (
+            ("stream", self.stream),
+            ("consumer", self.consumer),
+            ("subject", self.subject),
+            ("setting", self.setting),
+        )
         return ", ".join(
             part for part in (self.what, *(f"{kind} {name}" for kind, name in named if name)) if part
         )
@@ -117,6 +124,11 @@ class JetStreamError(ApiError):
     def consumer(self) -> str:
         """The consumer that was asked for, empty if none was named."""
         return self.about.consumer
+
+    @property
+    def setting(self) -> str:
+        """The setting of a refused configuration that is to blame, empty if that is not known."""
+        return self.about.setting
 
 
 class NotFound(JetStreamError):

@@ -73,6 +73,12 @@ def stream_facts(config: StreamConfig) -> Facts:
     sources = [_source(each) for each in config.sources]
     for name in sources[0] if sources else ():
         facts[f"source.{name}"] = [each[name] for each in sources if each[name]] or None
+    through = [
+        (each.name, None if each.external is None else each.external.api, each.consumer.name)
+        for each in config.sources
+        if each.consumer is not None
+    ]
+    facts["source.consumer twice"] = len(set(through)) < len(through)
     facts["sources twice"] = len({str(each.to_wire()) for each in config.sources}) < len(sources)
     facts["source.transforms overlap"] = any(_nested(_filters(each)) for each in config.sources)
     if config.subject_transform is not None:

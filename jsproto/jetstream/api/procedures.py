@@ -2,7 +2,8 @@
 
 Every request ends in a typed value or in one typed error that says what was asked:
 
-- ``JetStreamError`` and its subclasses: the server says no, see :mod:`jsproto.jetstream.api.errors`;
+- ``JetStreamError`` and its subclasses: the server says no, see :mod:`jsproto.jetstream.api.errors`; of a configuration they name the
+  setting to blame, where that is known (:mod:`jsproto.jetstream.api.blame`);
 - ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such domain;
 - ``InvalidResponse``: what came is no answer to this question;
 - ``RequestTimeout``, ``Disconnected``, ``ConnectionClosed``, ``PermissionViolation``: thrown in by whoever steps it.
@@ -19,6 +20,8 @@ from jsproto.core.conversation import Call
 from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidResponse, InvalidSubject, NoResponders, RequestTimeout, StatusError
 from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.blame import blamed
+from jsproto.jetstream.api.checks import check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document, unechoed
 from jsproto.jetstream.api.enums import ConsumerAction
@@ -26,6 +29,7 @@ from jsproto.jetstream.api.envelope import answer, to_json
 from jsproto.jetstream.api.errors import (
     Asked,
     ConfigIgnored,
+    JetStreamError,
     JetStreamNotEnabled,
     StreamExists,
     StreamNotFound,
@@ -170,7 +174,10 @@ def change_stream(
 ) -> Steps[StreamInfo]:
     """Read the configuration, change some settings, write it back with all that was read (B202)."""
     config = yield from stream_config(api, stream, timeout=timeout)
-    return (yield from update_stream(api, config.evolve(**changes), timeout=timeout))
+    changed = config.evolve(**changes)
+    about = Asked(what="update stream", stream=changed.name)
+    subject = api.stream_update(changed.name)
+    return (yield from _put_stream(subject, about, changed, timeout=timeout, old=config))
 
 
 def stream_config(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[StreamConfig]:
@@ -303,7 +310,10 @@ def create_consumer(
         body["action"] = action.value
     if pedantic:
         body["pedantic"] = True
-    members = yield from request(subject, about, body=body, timeout=timeout)
+    try:
+        members = yield from request(subject, about, body=body, timeout=timeout)
+    except JetStreamError as error:
+        raise blamed(error, check_consumer(config, pedantic=pedantic)) from None
     info = ConsumerInfo.from_wire(members, about)
     if strict:
         _compare(about, config, info.config)
@@ -404,14 +414,25 @@ def consumers(
 
 
 def _put_stream(
-    subject: str, about: Asked, config: StreamConfig, *, pedantic: bool, strict: bool, timeout: float
+    subject: str,
+    about: Asked,
+    config: StreamConfig,
+    *,
+    pedantic: bool = False,
+    strict: bool = False,
+    timeout: float,
+    old: StreamConfig | None = None,
 ) -> Steps[StreamInfo]:
     for each in config.subjects:
         unbroken(each, "subject of a stream")
     body = config.to_wire()
     if pedantic:
         body["pedantic"] = True
-    members = yield from request(subject, about, body=body, timeout=timeout)
+    try:
+        members = yield from request(subject, about, body=body, timeout=timeout)
+    except JetStreamError as error:
+        found = check_stream(config, pedantic=pedantic) if old is None else check_stream_update(old, config)
+        raise blamed(error, found) from None
     info = StreamInfo.from_wire(members, about)
     if strict:
         _compare(about, config, info.config)

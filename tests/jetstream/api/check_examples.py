@@ -139,6 +139,9 @@ STREAMS: dict[tuple[str, str], dict[str, object]] = {
     ),
     ("sources.consumer", "says where it starts itself"): sources({"consumer": reader(), "opt_start_seq": 5}),
     ("sources.consumer", "has its own filter"): sources({"consumer": reader(), "filter_subject": "a"}),
+    ("sources.consumer", "none for two sources"): sources(
+        {"consumer": reader()}, {"consumer": reader(), "subject_transforms": moved(("a", "b"))}
+    ),
     ("mirror.external.deliver", "expected a subject without wildcards"): mirror(
         external=ExternalStream(api="other.api", deliver="a.*")
     ),

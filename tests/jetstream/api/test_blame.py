@@ -1,0 +1,85 @@
+"""Which setting a refusal is about, and that none is named by guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsproto.jetstream.api import procedures
+from jsproto.jetstream.api.blame import BLAMED, blamed
+from jsproto.jetstream.api.checks import (
+    CONSUMER_RULES,
+    STREAM_RULES,
+    UPDATE_RULES,
+    check_consumer,
+    check_stream,
+)
+from jsproto.jetstream.api.codes import BY_ERR_CODE
+from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.errors import CLASSES, Asked, InvalidConfiguration, InvalidRequest, api_error
+from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.subjects import ApiSubjects
+from tests.jetstream.api.asking import refusal, run
+
+API = ApiSubjects()
+ASKED = Asked(what="create stream", stream="S")
+#: What wraps a reason of any kind, asks for something else than a configuration, or is said no more.
+OF_NO_SETTING = {
+    10012, 10016, 10019, 10029, 10032, 10033, 10045, 10048, 10049, 10053, 10066, 10069, 10092, 10225,
+}  # fmt: skip
+
+
+def said(err_code: int, description: str = "no") -> InvalidConfiguration:
+    error = api_error({"code": 400, "err_code": err_code, "description": description}, ASKED)
+    assert isinstance(error, InvalidRequest)
+    return error
+
+
+def test_every_number_about_a_configuration_has_a_setting_or_says_why_not() -> None:
+    (numbers,) = [numbers for kind, numbers in CLASSES if kind is InvalidConfiguration]
+    ruled = {rule.err_code for rule in (*STREAM_RULES, *UPDATE_RULES, *CONSUMER_RULES)}
+
+    assert {each for each in numbers if each not in ruled and each not in BLAMED} == OF_NO_SETTING
+    assert BLAMED.keys() <= BY_ERR_CODE.keys()
+    assert not BLAMED.keys() & OF_NO_SETTING
+
+
+def test_the_first_finding_with_the_number_is_the_culprit() -> None:
+    config = StreamConfig(name="S", description="x" * 5000, num_replicas=6)
+    error = blamed(said(10052), check_stream(config))
+
+    assert (type(error), error.setting, error.err_code) == (InvalidConfiguration, "description", 10052)
+    assert str(error) == "no [code 400, err_code 10052] (create stream, stream S, setting description)"
+
+
+def test_a_number_about_one_setting_alone_names_it_without_a_finding() -> None:
+    assert blamed(said(10065), ()).setting == "subjects"
+    assert blamed(said(10101), check_consumer(ConsumerConfig())).setting == "deliver_policy"
+
+
+def test_a_field_that_the_server_does_not_know_stands_in_its_text() -> None:
+    text = 'invalid JSON: json: unknown field "allow_batched"'
+
+    assert blamed(said(10025, text), ()).setting == "allow_batched"
+    assert blamed(said(10025, "invalid JSON"), ()).setting == ""
+
+
+def test_nobody_is_blamed_by_guess() -> None:
+    error = said(10052)
+
+    assert blamed(error, ()) is error
+    assert error.setting == ""
+    assert "setting" not in str(error)
+
+
+def test_what_was_asked_with_the_procedures_is_told_with_its_setting() -> None:
+    with pytest.raises(InvalidConfiguration, match=r"update stream, stream S, setting storage"):
+        run(
+            procedures.change_stream(API, "S", {"storage": "file"}),
+            {"config": {"name": "S", "storage": "memory"}},
+            refusal(500, 10052),
+        )
+    with pytest.raises(InvalidConfiguration, match=r"consumer C, setting deliver_subject"):
+        run(
+            procedures.create_consumer(API, "S", ConsumerConfig(name="C", deliver_subject="a.*")),
+            refusal(400, 10079),
+        )
