@@ -1,7 +1,7 @@
 """Every number of the server's table that a client can provoke on one server is provoked, and comes as a typed error.
 
-The table says how; `spec/errors.toml` says for the other numbers why not. What the offline rules know is provoked by
-`test_checks.py`, rule by rule. All of it is sent past everything of ours that would hold it up.
+The tables say how; `spec/errors.toml` says for the other numbers why not. What the offline rules know is provoked by
+`test_checks.py`, rule by rule, and what only a cluster says by `test_operations.py`. All of it is sent past everything of ours that would hold it up.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from jsproto.core.auth import Auth
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.jetstream.api.envelope import answer, to_json
-from jsproto.jetstream.api.errors import Asked, JetStreamError
+from jsproto.jetstream.api.errors import Asked, JetStreamError, Unavailable
+from jsproto.jetstream.reports import stream_report
+from jsproto.jetstream.snapshot import Origin
 from jsproto.wire.headers import Headers
 from jsproto_io._server import NatsServer
 from jsproto_io.blocking import Client, connect
+from jsproto_io.credentials import Creds
+from tests.accounts import CORE_ONLY, creds, server_config
 
 pytestmark = pytest.mark.live
 
 FAST = Asked(what="fast batch.a")
+THROUGH = {"name": "D", "deliver_subject": "d.x"}
 LATER = "@at 2099-01-01T00:00:00Z"
 
 
@@ -100,6 +105,55 @@ class World:
                 to_json({"error": said["error"]}) if said.get("type") == "err" else to_json(said), FAST
             )
 
+    def opened(self, batches: int) -> dict[str, object]:
+        """One atomic batch more than so many that nobody ends."""
+        self.stream("OPEN", allow_atomic=True)
+        for number in range(batches):
+            self.nc.publish("open.a", headers={"Nats-Batch-Id": f"b{number}", "Nats-Batch-Sequence": "1"})
+        return self.publish("open.a", {"Nats-Batch-Id": "more", "Nats-Batch-Sequence": "1"})
+
+    def batch_of(self, messages: int) -> dict[str, object]:
+        """An atomic batch of so many messages, past our own bound."""
+        self.stream("LARGE", allow_atomic=True)
+        for number in range(1, messages):
+            self.nc.publish("large.a", headers={"Nats-Batch-Id": "l", "Nats-Batch-Sequence": str(number)})
+        last = {"Nats-Batch-Id": "l", "Nats-Batch-Sequence": str(messages), "Nats-Batch-Commit": "1"}
+        return self.publish("large.a", last)
+
+    def restored(self, name: str, chunks: list[bytes] | None = None, **config: object) -> None:
+        """A stream out of the archive of an ordinary one, or of these chunks, with another configuration."""
+        self.stream(name)
+        self.publish(f"{name.lower()}.a", None, b"x")
+        js = self.nc.jetstream()
+        with js.stream(name).snapshot() as feed:
+            whole = list(feed)
+            origin = feed.feed.origin
+        js.delete_stream(name)
+        changed = {**origin.members, "config": {**origin.members["config"], **config}}
+        with js.restore(Origin(changed)) as sink:
+            for chunk in chunks or whole:
+                sink.put(chunk)
+            sink.drain()
+            list(sink.results())
+
+    def overfilled(self, messages: int, **config: object) -> dict[str, object]:
+        """So many messages of 50 kB in memory."""
+        self.stream("MM", storage="memory", **config)
+        for _ in range(messages):
+            self.publish("mm.a", None, b"x" * 50_000)
+        return {}
+
+    def flooded(self, messages: int) -> None:
+        """So many messages at once; the first that is refused is raised."""
+        self.stream("FLOOD")
+        with self.nc.jetstream().publish_window(max_pending=messages) as window:
+            for _ in range(messages):
+                window.put(("flood.a", b"x" * 500))
+            window.drain()
+            for result in window.results():
+                if isinstance(result.error, JetStreamError):
+                    raise result.error
+
     def plan(self, schedule: str = LATER, target: str = "plan.b", **headers: str) -> dict[str, object]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.publish("plan.a", {"Nats-Schedule": schedule, "Nats-Schedule-Target": target, **named})
@@ -121,6 +175,9 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10020, "a durable name and none in the subject"): lambda w: w.api(
         "CONSUMER.CREATE.S", {"stream_name": "S", "config": {"durable_name": "E"}}
     ),
+    (10022, "a delivery prefix over a source's subjects"): lambda w: w.stream(
+        "X", sources=[{"name": "S"}, {"name": "Y", "external": {"api": "y.api", "deliver": "s"}}]
+    ),
     (10025, "what is no JSON"): lambda w: w.api("STREAM.CREATE.Y", b"{"),
     (10026, "one consumer too many"): lambda w: w.consumer("ONE", "B", ack_policy="none"),
     (10030, "a mirror of smaller messages"): lambda w: w.stream("M", mirror={"name": "S"}, max_msg_size=10),
@@ -136,12 +193,18 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10058, "a name in use"): lambda w: w.stream("S", max_msgs=5),
     (10059, "no such stream"): lambda w: w.api("STREAM.INFO.NONE"),
     (10060, "another stream expected"): lambda w: w.publish("s.a", {"Nats-Expected-Stream": "T"}),
+    (10062, "an archive that is none"): lambda w: w.restored("BROKEN", [b"no archive at all" * 50]),
     (10065, "a subject of another stream"): lambda w: w.stream("O", subjects=["s.a"]),
     (10070, "another last id expected"): lambda w: w.publish("s.a", {"Nats-Expected-Last-Msg-Id": "77"}),
     (10071, "another last sequence expected"): lambda w: w.publish(
         "s.a", {"Nats-Expected-Last-Sequence": "77"}
     ),
     (10074, "replicas without a cluster"): lambda w: w.stream("R", num_replicas=3),
+    (10077, "a message for a stream that is full"): lambda w: [
+        w.stream("FULL", max_msgs=1, discard="new"),
+        w.publish("full.a"),
+        w.publish("full.a"),
+    ],
     (10097, "a header block too large"): lambda w: w.publish("ttl.a", {"k": "v" * 70_000}),
     (10099, "two readers of a work queue"): lambda w: w.consumer("WORK", "B", ack_policy="explicit"),
     (10100, "two readers of one filter"): lambda w: w.consumer(
@@ -173,6 +236,10 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10169, "no increment for a counter"): lambda w: w.publish("count.a"),
     (10170, "a payload for a counter"): lambda w: w.publish("count.a", {"Nats-Incr": "1"}, b"x"),
     (10171, "an increment that is none"): lambda w: w.publish("count.a", {"Nats-Incr": "zz"}),
+    (10172, "a counter over what is no number"): lambda w: [
+        w.restored("TALLY", allow_msg_counter=True),
+        w.publish("tally.a", {"Nats-Incr": "+1"}),
+    ],
     (10174, "a batch where none is allowed"): lambda w: w.publish(
         "s.a", {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1"}
     ),
@@ -195,6 +262,7 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10193, "a subject and no sequence expected"): lambda w: w.publish(
         "s.a", {"Nats-Expected-Last-Subject-Sequence-Subject": "s.a"}
     ),
+    (10199, "a batch of too many"): lambda w: w.batch_of(1001),
     (10200, "a commit that is none"): lambda w: w.batched("b4", {"Nats-Batch-Commit": "zz"}),
     (10203, "a schedule with a source that is none"): lambda w: w.plan(Nats_Schedule_Source="a.*"),
     (10204, "a reset behind the beginning"): lambda w: [
@@ -204,8 +272,27 @@ PROVOKED: dict[tuple[int, str], Provocation] = {
     (10206, "a word of fast ingest that is none"): lambda w: w.fast("b", "10.ok.1.9"),
     (10207, "a fast batch with a name too long"): lambda w: w.fast("b" * 65, "10.ok.1.0"),
     (10208, "a fast batch that nobody began"): lambda w: w.fast("b9", "10.ok.5.1"),
+    (10210, "too many open batches"): lambda w: w.opened(60),
+    (10212, "a schedule that cancels itself"): lambda w: w.publish(
+        "plan.a", {"Nats-Scheduler": "plan.a", "Nats-Schedule-Next": "purge"}
+    ),
+    (10216, "two sources through one consumer"): lambda w: w.stream(
+        "X",
+        sources=[
+            {"name": "S", "consumer": THROUGH},
+            {"name": "S", "consumer": THROUGH, "subject_transforms": [{"src": "s.a", "dest": "q"}]},
+        ],
+    ),
     (10223, "a schedule in a time zone of nowhere"): lambda w: w.plan(
         "0 0 0 * * *", Nats_Schedule_Time_Zone="Mars/Base"
+    ),
+    (10225, "a reader of a stream that is another one"): lambda w: w.api(
+        "CONSUMER.CREATE.S.ID",
+        {
+            "stream_name": "S",
+            "config": {"name": "ID", "direct": True, "sourcing": True, "deliver_subject": "q.q"},
+        },
+        {"Nats-Stream-Identity": "another"},
     ),
     (10227, "a header of sources"): lambda w: w.publish("s.a", {"Nats-Stream-Source": "X 1 > >"}),
 }
@@ -224,7 +311,7 @@ def test_a_number_that_can_be_provoked_comes_as_a_typed_error(world, err_code, w
 
     assert caught.value.err_code == err_code
     assert str(err_code) in str(caught.value)
-    assert "$JS.API" in str(caught.value) or ".a" in str(caught.value)
+    assert "$JS.API" in str(caught.value) or ".a" in str(caught.value) or "stream BROKEN" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------ what an account may not
@@ -242,6 +329,7 @@ accounts {
 """
 
 LIMITED: dict[tuple[int, str], Provocation] = {
+    (10002, "small"): lambda w: w.overfilled(30),
     (10027, "few"): lambda w: [w.stream("A"), w.stream("B")],
     (10028, "small"): lambda w: w.stream("A", storage="memory", max_bytes=2 << 20),
     (10039, "none"): lambda w: w.api("INFO"),
@@ -266,3 +354,119 @@ def test_a_limit_of_the_account_comes_as_a_typed_error(limited, err_code, user):
             LIMITED[err_code, user](world)
 
     assert caught.value.err_code == err_code
+
+
+# ------------------------------------------------------------------------------------------ what a server has no room for
+
+TIGHT = """
+jetstream {
+  max_mem: 1M, max_file: 64M, max_buffered_msgs: 1
+  limits { max_request_batch: 10, batch { max_inflight_per_stream: 1 } }
+}
+"""
+
+
+def too_many_fast(w: World) -> None:
+    """A second fast batch beside an open one."""
+    w.stream("TWICE", allow_batched=True)
+    with w.nc.subscribe("fast.>") as answers:
+        for number in range(2):
+            w.nc.publish("twice.a", reply=f"fast.b{number}.10.ok.1.0.$FI")
+            said = json.loads(answers.next().payload)
+            if "error" in said:
+                answer(to_json(said), FAST)
+
+
+CROWDED: dict[int, Provocation] = {
+    10023: lambda w: w.overfilled(30),
+    10125: lambda w: [w.stream("PULL"), w.consumer("PULL", "C", max_batch=20, ack_policy="explicit")],
+    10167: lambda w: w.flooded(5000),
+    10211: too_many_fast,
+}
+
+
+@pytest.fixture(scope="module")
+def tight(nats_server) -> Iterator[World]:
+    with NatsServer(nats_server.binary, config=TIGHT) as own, connect(own.url) as nc:
+        made = World.__new__(World)
+        made.nc = nc
+        yield made
+
+
+@pytest.mark.parametrize("err_code", CROWDED)
+def test_what_a_server_has_no_room_for_comes_as_a_typed_error(tight, err_code):
+    with pytest.raises(JetStreamError) as caught:
+        CROWDED[err_code](tight)
+
+    assert caught.value.err_code == err_code
+
+
+# ------------------------------------------------------------------------------------------ tiers, and older servers
+
+
+def test_an_account_with_tiers_says_what_each_has_and_refuses_what_has_none(start_server):
+    """10120: no tier for so many replicas."""
+    tier = {"mem_storage": 1 << 20, "disk_storage": 2 << 20, "streams": 2, "consumer": 3}
+    server = start_server(config=server_config(limits={**CORE_ONLY, "tiered_limits": {"R1": tier}}))
+    with connect(server.url, credentials=Creds(creds())) as nc:
+        js = nc.jetstream()
+        js.create_stream(name="ONE", subjects=["one"], storage="memory")
+        js.publish("one", b"x" * 1000)
+        with pytest.raises(JetStreamError) as caught:
+            js.create_stream(name="THREE", subjects=["three"], num_replicas=3)
+        info = js.account_info()
+
+    (name,) = info.tiers
+    assert (name, info.tiers[name].streams, info.tiers[name].limits.max_storage) == ("R1", 1, 2 << 20)
+    assert info.tiers[name].limits.max_streams == 2
+    assert info.tiers[name].memory > 1000
+    assert caught.value.err_code == 10120
+
+
+def test_what_an_older_server_cannot_run_is_offline_and_makes_no_list_look_complete(start_server, tmp_path):
+    """10194: a stream with a setting of 2.14, in the store of a server of 2.12."""
+    with NatsServer(start_server().binary, store=tmp_path) as newer, connect(newer.url) as nc:
+        js = nc.jetstream()
+        js.create_stream(name="NEW", subjects=["new"], allow_batched=True)
+        js.create_stream(name="OLD", subjects=["old"])
+    older = start_server(version="2.12.8", store=tmp_path)
+    with connect(older.url) as nc:
+        js = nc.jetstream()
+        streams = js.streams()
+        with pytest.raises(Unavailable) as caught:
+            js.stream_info("NEW")
+        inventory = js.inventory()
+
+    assert [each.config.name for each in streams] == ["OLD"]
+    assert (streams.total, streams.complete, set(streams.missing)) == (2, False, {"NEW"})
+    assert "allow_batched" in streams.offline["NEW"]
+    assert caught.value.err_code == 10194
+    assert any("NEW" in each for each in stream_report(inventory).problems)
+
+
+# ------------------------------------------------------------------------------------------ what only older servers say
+
+OLDER: dict[int, Provocation] = {
+    10064: lambda w: [
+        w.stream("MEM", storage="memory"),
+        w.api("STREAM.SNAPSHOT.MEM", {"deliver_subject": "snap.x"}),
+    ],
+    10068: lambda w: w.api("STREAM.TEMPLATE.INFO.NONE"),
+    10093: lambda w: w.consumer("MEM", "C", ack_policy="explicit", filter_subject="elsewhere"),
+}
+
+
+@pytest.fixture(scope="module")
+def oldest(server_binary_of) -> Iterator[World]:
+    with NatsServer(server_binary_of("2.9.10")) as own, connect(own.url) as nc:
+        made = World.__new__(World)
+        made.nc = nc
+        yield made
+
+
+def test_what_only_older_servers_say_comes_as_a_typed_error(oldest):
+    for err_code, ask in OLDER.items():
+        with pytest.raises(JetStreamError) as caught:
+            ask(oldest)
+
+        assert caught.value.err_code == err_code

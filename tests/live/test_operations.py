@@ -10,9 +10,11 @@ from typing import TypeVar
 import pytest
 
 from jsproto.core.auth import Auth
+from jsproto.core.procedure import Procedure
 from jsproto.errors import ApiError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.errors import (
+    Asked,
     InvalidConfiguration,
     JetStreamError,
     JetStreamNotEnabled,
@@ -21,6 +23,7 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
     Unavailable,
 )
+from jsproto.jetstream.api.procedures import request
 from jsproto_io.blocking import Client, SyncJetStream, SyncStream, connect
 from tests.live.conftest import NOT_YET, VERSIONS, Cluster
 
@@ -78,7 +81,7 @@ class Accounts:
     """Three servers with a system account and two others, one client of each."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.version = tuple(int(part) for part in cluster.nodes["n1"].version.split("."))
+        self.version = tuple(int(part) for part in next(iter(cluster.nodes.values())).version.split("."))
         self.clients: dict[str, Client] = {}
         for user in ("sys", "a", "b"):
             cluster.user = Auth(user=user, password=user[0])
@@ -246,6 +249,30 @@ def test_where_nobody_can_take_the_place_a_peer_stays(accounts, eventually, with
             delete(whole)
 
 
+def test_a_move_is_not_begun_beside_another_change(accounts, single, eventually, within) -> None:
+    """10124: beside a move; 10123: a move and another size at once."""
+
+    def met() -> bool:
+        """Whether a second move met the first; the first may be over before that is heard."""
+        leader = eventually(lambda: leader_of(single), within=BOUND)
+        accounts.meta.move_stream("A", "ONE", server=leader)
+        try:
+            accounts.meta.move_stream("A", "ONE")
+        except JetStreamError as error:
+            return error.err_code in {10124, 10226}
+        return False
+
+    with within(BOUND * 3):
+        eventually(met, within=BOUND)
+        eventually(lambda: leader_of(single), within=BOUND)
+        if accounts.version >= (2, 15):
+            refused(
+                10123,
+                InvalidConfiguration,
+                lambda: single.change(num_replicas=3, placement=Placement(cluster="C1")),
+            )
+
+
 def test_a_peer_is_removed_and_another_takes_its_place(accounts, eventually, within) -> None:
     def members(stream: SyncStream) -> set[str]:
         try:
@@ -295,6 +322,22 @@ def test_what_is_evacuated_leaves_when_another_has_it(accounts, single, eventual
         accounts.meta.evacuate_server(leader)
         eventually(elsewhere(single, leader), within=BOUND)
         refused(10044, JetStreamError, lambda: accounts.meta.evacuate_server("nobody"))
+
+
+def test_a_quorum_is_not_lowered_while_somebody_leads(accounts, within) -> None:
+    """10224: the last resort of a cluster that has lost its majority, which nobody asks for here (2.15)."""
+    if accounts.version < (2, 15):
+        return
+    about = Asked(what="meta rescue")
+    body = {"quorum_needed": 1}
+    with within(BOUND):
+        refused(
+            10224,
+            JetStreamError,
+            lambda: accounts.clients["sys"].run(
+                Procedure(lambda: request("$JS.API.META.RESCUE", about, body=body))
+            ),
+        )
 
 
 def test_an_account_is_purged_and_others_are_not(accounts, eventually, within) -> None:
@@ -370,6 +413,7 @@ def test_a_server_on_its_own_purges_an_account_for_the_system(start_server) -> N
     ):
         nc.jetstream().create_stream(name="GONE", subjects=["gone"])
         system.jetstream().meta.purge_account("A")
+        refused(10051, JetStreamError, lambda: system.jetstream().meta.purge_account("a/b"))
 
         assert nc.jetstream().stream_names() == ()
         with pytest.raises(RequestTimeout):
