@@ -398,6 +398,7 @@ class AsyncJetStream:
             MessageNotFound: it is not in its stream any more.
             NoResponders: no stream stores ``subject``.
             InvalidConfig: the message came from there, so it would go round and round.
+            InvalidSubject: nothing can be published there; nobody was asked.
         """
         described = self._pure.dead_letter(
             event,
@@ -1286,6 +1287,7 @@ class AsyncSystem:
         Raises:
             NoResponders, RequestTimeout: nobody answers: not the system account.
             ApiError: the servers say no, all of them.
+            InvalidSubject: no stream or consumer can have this name.
         """
         described = self._pure.healthz(
             server=server,
