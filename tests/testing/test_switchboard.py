@@ -235,13 +235,19 @@ def test_a_stray_word_reaches_everybody(board):
     assert [b"-ERR 'nonsense'\r\n"] * 2 == [caller.heard() for caller in callers]
 
 
-def test_somebody_deletes_the_consumer_of_a_waiting_pull(board):
+def waiting_pull(board):
+    """A caller whose pull waits at a new consumer."""
     consumer_of(board)
     caller = Caller(board)
     ask = json.dumps({"batch": 1, "expires": 30_000_000_000}).encode()
     caller.line.write(
         b"SUB in 1\r\nPUB $JS.API.CONSUMER.MSG.NEXT.ORDERS.NEW in %d\r\n%b\r\n" % (len(ask), ask)
     )
+    return caller
+
+
+def test_somebody_deletes_the_consumer_of_a_waiting_pull(board):
+    caller = waiting_pull(board)
 
     board.delete_consumer("ORDERS", "NEW")
 
@@ -249,12 +255,7 @@ def test_somebody_deletes_the_consumer_of_a_waiting_pull(board):
 
 
 def test_the_leader_of_a_consumer_moves(board):
-    consumer_of(board)
-    caller = Caller(board)
-    ask = json.dumps({"batch": 1, "expires": 30_000_000_000}).encode()
-    caller.line.write(
-        b"SUB in 1\r\nPUB $JS.API.CONSUMER.MSG.NEXT.ORDERS.NEW in %d\r\n%b\r\n" % (len(ask), ask)
-    )
+    caller = waiting_pull(board)
 
     board.step_down("ORDERS", "NEW")
 

@@ -21,9 +21,8 @@ from jsproto.testing.simserver.documents import Table, integer, text
 from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339
 from jsproto.testing.simserver.headers import header, with_headers
 from jsproto.testing.simserver.ledger import Ledger
-from jsproto.testing.simserver.outlet import Outlet
+from jsproto.testing.simserver.outlet import Surroundings
 from jsproto.testing.simserver.pace import Pace
-from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.record import Position, Record
 from jsproto.testing.simserver.settling import GRACE, Settling
 from jsproto.testing.simserver.store import Stored
@@ -50,25 +49,14 @@ class Consumer(Settling):
         "in_memory",
     )
 
-    def __init__(
-        self,
-        name: str,
-        config: Table,
-        stream: Stream,
-        outlet: Outlet,
-        now: int,
-        *,
-        profile: Profile,
-        v2: bool = False,
-        domain: str = "",
-    ) -> None:
-        super().__init__(name, config, stream, outlet, profile)
+    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+        super().__init__(name, config, stream, around.outlet, around.profile)
         self.created = now
         #: A restart of the server loses it.
         self.in_memory = stream.in_memory or bool(config.get("mem_storage"))
         #: Form and domain of its acknowledgement subjects.
-        self._address = (v2, domain)
-        self._ack_front = ack_front(stream.name, name, v2=v2, domain=domain)
+        self._address = (around.v2, around.domain)
+        self._ack_front = ack_front(stream.name, name, v2=around.v2, domain=around.domain)
         self._stalled = False
         self._paused_until = 0
         self._headers_only = False

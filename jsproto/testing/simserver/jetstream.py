@@ -18,6 +18,7 @@ from jsproto.testing.simserver.acks import parse_ack_subject
 from jsproto.testing.simserver.consumers import Consumer
 from jsproto.testing.simserver.direct_gets import DirectGet
 from jsproto.testing.simserver.documents import Table, text
+from jsproto.testing.simserver.outlet import Surroundings
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simserver.push_consumers import FLOW_PREFIX, PushConsumer
@@ -139,9 +140,8 @@ class JetStream:
     def add_consumer(self, stream: Stream, name: str, config: Table, now: int) -> Consumer:
         """A new consumer under a checked configuration; it delivers nothing before it is `started`."""
         kind = PushConsumer if text(config, "deliver_subject") else PullConsumer
-        consumer = kind(
-            name, config, stream, self.router, now, profile=self.profile, v2=self.v2, domain=self.domain
-        )
+        around = Surroundings(self.router, self.profile, v2=self.v2, domain=self.domain)
+        consumer = kind(name, config, stream, around, now)
         self.consumers[stream.name][name] = consumer
         stream.followers[name] = consumer
         self._pushed = None

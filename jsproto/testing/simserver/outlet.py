@@ -1,10 +1,11 @@
-"""What a consumer may do to the world outside: the words of its way out."""
+"""What a consumer may do to the world outside, the words of its way out, and what of that world it has to know."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.profile import Profile
 
 
 class Outlet(Protocol):
@@ -33,3 +34,15 @@ class Outlet(Protocol):
     def name(self, length: int) -> str:
         """An id of so many letters and digits that nobody has."""
         ...
+
+
+class Surroundings(NamedTuple):
+    """The server around a consumer: its way out, the ways of its version, and the form of its acknowledgement subjects.
+
+    ``v2`` is the form with ``domain`` and account in front.
+    """
+
+    outlet: Outlet
+    profile: Profile
+    v2: bool
+    domain: str

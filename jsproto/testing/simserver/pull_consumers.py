@@ -10,9 +10,8 @@ from jsproto.testing.simserver.acks import AckAddress
 from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simserver.gotime import earlier, go_duration
-from jsproto.testing.simserver.outlet import Outlet
+from jsproto.testing.simserver.outlet import Surroundings
 from jsproto.testing.simserver.priorities import Priorities
-from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.pulls import BadPullError, Pull, Waiting, parse_pull
 from jsproto.testing.simserver.streams import Stream
 
@@ -22,21 +21,10 @@ class PullConsumer(Consumer):
 
     __slots__ = ("_idle_at", "_priorities", "_pull", "_threshold", "waiting")
 
-    def __init__(
-        self,
-        name: str,
-        config: Table,
-        stream: Stream,
-        outlet: Outlet,
-        now: int,
-        *,
-        profile: Profile,
-        v2: bool = False,
-        domain: str = "",
-    ) -> None:
-        super().__init__(name, config, stream, outlet, now, profile=profile, v2=v2, domain=domain)
-        self.waiting = Waiting(0, profile, outlet.interested, now)
-        self._priorities = Priorities(profile, outlet.name, self._advisories)
+    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+        super().__init__(name, config, stream, around, now)
+        self.waiting = Waiting(0, around.profile, around.outlet.interested, now)
+        self._priorities = Priorities(around.profile, around.outlet.name, self._advisories)
         #: The pull that takes the message at hand.
         self._pull: Pull | None = None
         self._threshold = 0

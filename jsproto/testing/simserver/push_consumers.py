@@ -15,8 +15,7 @@ from jsproto.testing.simserver.acks import ACCOUNT_HASH, AckAddress
 from jsproto.testing.simserver.consumers import Consumer, Handing
 from jsproto.testing.simserver.documents import Table, integer, text
 from jsproto.testing.simserver.headers import number
-from jsproto.testing.simserver.outlet import Outlet
-from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.outlet import Surroundings
 from jsproto.testing.simserver.streams import Stream
 
 FLOW_PREFIX: Final = "$JS.FC."
@@ -42,19 +41,8 @@ class PushConsumer(Consumer):
         "active",
     )
 
-    def __init__(
-        self,
-        name: str,
-        config: Table,
-        stream: Stream,
-        outlet: Outlet,
-        now: int,
-        *,
-        profile: Profile,
-        v2: bool = False,
-        domain: str = "",
-    ) -> None:
-        super().__init__(name, config, stream, outlet, now, profile=profile, v2=v2, domain=domain)
+    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+        super().__init__(name, config, stream, around, now)
         self._inbox = self._group = ""
         self._heartbeat = self._threshold = 0
         self._flow = False
@@ -67,7 +55,7 @@ class PushConsumer(Consumer):
         self._beat_at = now + self._heartbeat
         self._idle_since = now
         #: Somebody listens.
-        self.active = outlet.bound(self._inbox, self._group)
+        self.active = around.outlet.bound(self._inbox, self._group)
 
     def _take_over(self, config: Table, now: int) -> None:
         super()._take_over(config, now)

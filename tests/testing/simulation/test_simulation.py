@@ -81,16 +81,19 @@ def test_a_message_that_is_swallowed_is_missed(monkeypatch):
     assert broken("ordered") in {"order", "lost"}
 
 
-def test_a_message_that_is_handed_out_twice_is_seen(monkeypatch):
-    kept = Consume.take_all
+@pytest.mark.parametrize(
+    ("machine", "workload", "rule"), [(Consume, "consume", "twice"), (PublishWindow, "window", "outcome")]
+)
+def test_what_is_handed_out_twice_is_seen(monkeypatch, machine, workload, rule):
+    kept = machine.take_all
 
     def repeats(self, now):
         items = kept(self, now)
         return items + items[:1] if isinstance(items, list) else items
 
-    monkeypatch.setattr(Consume, "take_all", repeats)
+    monkeypatch.setattr(machine, "take_all", repeats)
 
-    assert broken("consume") == "twice"
+    assert broken(workload) == rule
 
 
 def test_a_counter_that_is_not_reduced_is_seen(monkeypatch):
@@ -106,18 +109,6 @@ def test_an_ack_that_is_never_written_is_seen(monkeypatch):
     monkeypatch.setattr(JsMessage, "settle_by", nothing)
 
     assert broken("consume") == "progress"
-
-
-def test_a_result_that_is_told_twice_is_seen(monkeypatch):
-    kept = PublishWindow.take_all
-
-    def repeats(self, now):
-        results = kept(self, now)
-        return results + results[:1] if isinstance(results, list) else results
-
-    monkeypatch.setattr(PublishWindow, "take_all", repeats)
-
-    assert broken("window") == "outcome"
 
 
 def test_a_fetch_that_does_not_end_in_time_is_seen(monkeypatch):
