@@ -15,7 +15,13 @@ from jsproto.core.auth import Auth
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.jetstream.api.envelope import answer, to_json
-from jsproto.jetstream.api.errors import Asked, JetStreamError, Unavailable
+from jsproto.jetstream.api.errors import (
+    ApiLevelTooLow,
+    Asked,
+    InvalidRequest,
+    JetStreamError,
+    Unavailable,
+)
 from jsproto.jetstream.reports import stream_report
 from jsproto.jetstream.snapshot import Origin
 from jsproto.wire.headers import Headers
@@ -470,3 +476,14 @@ def test_what_only_older_servers_say_comes_as_a_typed_error(oldest):
             ask(oldest)
 
         assert caught.value.err_code == err_code
+
+
+def test_a_server_without_the_level_of_a_setting_says_so_and_the_error_names_it(start_server):
+    older = start_server(version="2.12.8")
+    with connect(older.url) as nc:
+        js = nc.jetstream()
+        with pytest.raises(ApiLevelTooLow, match=r"setting allow_batched \(level 4, server 2\.14\)"):
+            js.create_stream(name="NEW", subjects=["new"], allow_batched=True)
+        plain = js.create_stream(name="OLD", subjects=["old"], allow_atomic=True, allow_msg_ttl=True)
+        with pytest.raises(InvalidRequest):  # of consumers it reads the configuration first
+            plain.create_consumer(name="C", deliver_subject="to", ack_policy="flow_control")

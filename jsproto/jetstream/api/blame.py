@@ -2,7 +2,8 @@
 
 Theory. The rules of :mod:`checks` say for each number which setting they blame, and they can be asked about the very configuration that
 was refused: the first finding with the server's number is the culprit. Where none is found, as with what only the server can know, a
-number that is about one setting alone names it (:data:`BLAMED`). A field that the server does not know stands in its text.
+number that is about one setting alone names it (:data:`BLAMED`). A field that the server does not know stands in its text. To a server
+that has not the level of a configuration (10185) every setting is new that needs a level.
 Whatever is left has no culprit, and the error says nothing rather than guesses.
 """
 
@@ -15,7 +16,8 @@ from typing import Final
 from attrs import evolve
 
 from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES, Finding
-from jsproto.jetstream.api.errors import JetStreamError
+from jsproto.jetstream.api.errors import ApiLevelTooLow, JetStreamError
+from jsproto.jetstream.api.levels import Feature
 
 _UNKNOWN: Final = re.compile(r'unknown field "([A-Za-z0-9_]{1,64})"').search
 
@@ -72,16 +74,25 @@ def _alone() -> dict[int, str]:
 BLAMED: Final[Mapping[int, str]] = {**_alone(), **_SERVERS}
 
 
-def blamed(error: JetStreamError, found: Iterable[Finding]) -> JetStreamError:
+def blamed(
+    error: JetStreamError, found: Iterable[Finding], leveled: Iterable[Feature] = ()
+) -> JetStreamError:
     """The same refusal, which says the setting to blame where that is known.
 
     Args:
         error: what the server said.
         found: what the offline rules find about the configuration that was refused.
+        leveled: what of it needs a level.
     """
+    if isinstance(error, ApiLevelTooLow):
+        return _blaming(error, ", ".join(map(str, leveled)))
     unknown = _UNKNOWN(error.description) if error.err_code == 10025 else None
     culprits = [each.setting for each in found if each.err_code == error.err_code]
     setting = unknown[1] if unknown else culprits[0] if culprits else BLAMED.get(error.err_code, "")
+    return _blaming(error, setting)
+
+
+def _blaming(error: JetStreamError, setting: str) -> JetStreamError:
     if not setting:
         return error
     return type(error)(error.code, error.err_code, error.description, evolve(error.about, setting=setting))

@@ -1,8 +1,10 @@
 """The API level that a configuration or a publish needs, and what a server that has less would make of it (ADR-44).
 
 Theory. A server says the level of its API in the account info (2.11: 1, 2.12: 2 and 3, 2.14: 4, 2.15: 5; before 2.11 it says
-none, which is 0). Each feature that came with a level is a row. Servers before 2.12 drop settings that they do not know
-without a word, and no server refuses a header of a message that it does not know, so it pays to ask first.
+none, which is 0). Each feature that came with a level is a row. A configuration that needs one is sent with it (:data:`REQUIRED`), so a
+server of 2.12 or later that has less refuses (10185), whatever else it would make of it. Servers before 2.12 do not look, and drop
+settings that they do not know without a word; and no server refuses a header of a message that it does not know. There it pays to
+ask first.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.publish_options import PublishOptions
 from jsproto.jetstream.api.stream import StreamConfig
+
+#: The header in which a request of the API says the level that it needs.
+REQUIRED: Final = "Nats-Required-Api-Level"
 
 
 @final
@@ -34,6 +39,9 @@ class Feature:
     level: int
     since: str
     value: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.setting} (level {self.level}, server {self.since})"
 
 
 STREAM_FEATURES: Final = (
@@ -85,7 +93,7 @@ def check_level(config: StreamConfig | ConsumerConfig | PublishOptions, level: i
     """
     lacking = [row for row in features(config) if row.level > level]
     if lacking:
-        named = ", ".join(f"{row.setting} (level {row.level}, server {row.since})" for row in lacking)
+        named = ", ".join(map(str, lacking))
         raise InvalidConfig(f"expected a server that knows {named}, this one has API level {level}")
 
 

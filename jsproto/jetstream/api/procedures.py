@@ -35,9 +35,11 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
     described,
 )
+from jsproto.jetstream.api.levels import REQUIRED, features, required_level
 from jsproto.jetstream.api.listed import RACES, Listed, name_of, pages
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import subscription_subject, unbroken
 
 #: Seconds that a request waits for its answer.
@@ -49,6 +51,7 @@ def request(
     about: Asked,
     *,
     body: Mapping[str, object] | None = None,
+    headers: Headers | None = None,
     needs: tuple[str, ...] = (),
     since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
@@ -59,13 +62,14 @@ def request(
         subject: where the API listens for it.
         about: what is asked, for errors.
         body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
+        headers: of the request, such as the level that it needs.
         needs: members without which the answer is none.
         since: the first version of the server that answers it; older ones stay silent, and so the error says it.
         timeout: seconds.
     """
     payload = b"" if body is None else to_json(body)
     try:
-        reply = yield Call(subject, payload, None, timeout)
+        reply = yield Call(subject, payload, headers, timeout)
     except NoResponders as error:
         text = f"expected a JetStream API on {subject!r}, nobody listens: JetStream is off or starting, or no such domain"
         raise JetStreamNotEnabled(503, 0, text, about) from error
@@ -311,9 +315,9 @@ def create_consumer(
     if pedantic:
         body["pedantic"] = True
     try:
-        members = yield from request(subject, about, body=body, timeout=timeout)
+        members = yield from request(subject, about, body=body, headers=_level(config), timeout=timeout)
     except JetStreamError as error:
-        raise blamed(error, check_consumer(config, pedantic=pedantic)) from None
+        raise blamed(error, check_consumer(config, pedantic=pedantic), features(config)) from None
     info = ConsumerInfo.from_wire(members, about)
     if strict:
         _compare(about, config, info.config)
@@ -429,14 +433,20 @@ def _put_stream(
     if pedantic:
         body["pedantic"] = True
     try:
-        members = yield from request(subject, about, body=body, timeout=timeout)
+        members = yield from request(subject, about, body=body, headers=_level(config), timeout=timeout)
     except JetStreamError as error:
         found = check_stream(config, pedantic=pedantic) if old is None else check_stream_update(old, config)
-        raise blamed(error, found) from None
+        raise blamed(error, found, features(config)) from None
     info = StreamInfo.from_wire(members, about)
     if strict:
         _compare(about, config, info.config)
     return info
+
+
+def _level(config: StreamConfig | ConsumerConfig) -> Headers | None:
+    """The level that it needs, as the server is told; nothing if every server will do."""
+    level = required_level(config)
+    return Headers([(REQUIRED, str(level))]) if level else None
 
 
 def _compare(about: Asked, sent: Document, returned: Document) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jsproto.core.conversation import Call
 from jsproto.jetstream.api import procedures
 from jsproto.jetstream.api.blame import BLAMED, blamed
 from jsproto.jetstream.api.checks import (
@@ -15,7 +16,14 @@ from jsproto.jetstream.api.checks import (
 )
 from jsproto.jetstream.api.codes import BY_ERR_CODE
 from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.errors import CLASSES, Asked, InvalidConfiguration, InvalidRequest, api_error
+from jsproto.jetstream.api.errors import (
+    CLASSES,
+    ApiLevelTooLow,
+    Asked,
+    InvalidConfiguration,
+    InvalidRequest,
+    api_error,
+)
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from tests.jetstream.api.asking import refusal, run
@@ -83,3 +91,34 @@ def test_what_was_asked_with_the_procedures_is_told_with_its_setting() -> None:
             procedures.create_consumer(API, "S", ConsumerConfig(name="C", deliver_subject="a.*")),
             refusal(400, 10079),
         )
+
+
+def first(steps) -> Call:
+    step = next(steps)
+    assert isinstance(step, Call)
+    return step
+
+
+def test_a_configuration_is_sent_with_the_level_that_it_needs() -> None:
+    new = first(procedures.create_stream(API, StreamConfig(name="S", allow_batched=True)))
+    worker = ConsumerConfig(name="C", priority_groups=["g"], priority_policy="overflow")
+    reader = first(procedures.create_consumer(API, "S", worker))
+    plain = first(procedures.update_stream(API, StreamConfig(name="S", max_msgs=5)))
+
+    assert new.headers is not None
+    assert list(new.headers.items()) == [("Nats-Required-Api-Level", "4")]
+    assert reader.headers is not None
+    assert reader.headers["Nats-Required-Api-Level"] == "1"
+    assert plain.headers is None
+
+
+def test_a_server_that_has_less_is_told_with_all_that_needs_more() -> None:
+    config = StreamConfig(name="S", allow_batched=True, allow_msg_ttl=True)
+    with pytest.raises(ApiLevelTooLow) as caught:
+        run(
+            procedures.create_stream(API, config), refusal(412, 10185, "JetStream minimum api level required")
+        )
+
+    assert (
+        caught.value.setting == "allow_msg_ttl (level 1, server 2.11), allow_batched (level 4, server 2.14)"
+    )
