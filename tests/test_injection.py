@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options, StreamConfig
+from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options, StreamConfig, StreamSource
 from jsproto.core.request import request
 from jsproto.core.request_many import RequestMany
 from jsproto.core.subscription import Subscription
@@ -152,6 +152,7 @@ NAMES: dict[str, Entry] = {
     "publish_window: subject of a Publish": puts(Publish),
     "publish_window: reply": puts(lambda text: Publish("a", b"", text)),
     "JetStream: domain": lambda _, text: JetStream(domain=text),
+    "StreamSource: domain": lambda _, text: StreamSource.in_domain("S", text),
     "JetStream: prefix": lambda _, text: JetStream(prefix=text),
     "stream: name": opens(lambda text: JS.stream(text).info()),
     "consumer: name": opens(lambda text: STREAM.consumer(text).info()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import final
+from typing import Self, final
 
 from attrs import field, frozen
 
@@ -35,6 +35,7 @@ from jsproto.jetstream.api.forms import (
     Many,
     Words,
 )
+from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import Timestamp
 
 
@@ -78,7 +79,7 @@ class StreamConsumerSource(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamSource(Document):
-    """A stream that is mirrored or sourced."""
+    """A stream that is mirrored or sourced; :meth:`in_domain` makes one of another domain."""
 
     name: str = field(metadata=of(NAME))
     opt_start_seq: int | None = member(INTEGER)
@@ -87,6 +88,47 @@ class StreamSource(Document):
     subject_transforms: Sequence[SubjectTransform] = member(Many(Nested(SubjectTransform)), ())
     external: ExternalStream | None = member(Nested(ExternalStream))
     consumer: StreamConsumerSource | None = member(Nested(StreamConsumerSource))
+
+    @classmethod
+    def in_domain(
+        cls,
+        name: str,
+        domain: str,
+        *,
+        deliver: str | None = None,
+        opt_start_seq: int | None = None,
+        opt_start_time: Timestamp | datetime | None = None,
+        filter_subject: str | None = None,
+        subject_transforms: Sequence[SubjectTransform] = (),
+        consumer: StreamConsumerSource | None = None,
+    ) -> Self:
+        """A stream of another JetStream domain, as other clients say ``Domain``: ``external.api`` is ``$JS.<domain>.API``.
+
+        The server knows no domain of a source; what it answers, and what is compared with it, has ``external``.
+
+        Args:
+            name: the stream there.
+            domain: one token.
+            deliver: prefix of the subjects that its messages come on; the server chooses them without.
+            opt_start_seq: as the field, and so are the others.
+            opt_start_time: the instant to begin at.
+            filter_subject: which messages.
+            subject_transforms: as what they are stored.
+            consumer: the durable consumer to read through (2.14).
+
+        Raises:
+            InvalidSubject: a domain that is no token without wildcards.
+            InvalidConfig: a value of the wrong form, named.
+        """
+        return cls(
+            name=name,
+            opt_start_seq=opt_start_seq,
+            opt_start_time=opt_start_time,
+            filter_subject=filter_subject,
+            subject_transforms=subject_transforms,
+            external=ExternalStream(api=ApiSubjects.for_domain(domain).prefix, deliver=deliver),
+            consumer=consumer,
+        )
 
 
 @final

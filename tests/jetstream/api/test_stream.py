@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject
+from jsproto.jetstream.api.checks import check_stream
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.enums import (
     DiscardPolicy,
@@ -168,6 +169,34 @@ def test_b194_an_info_needs_a_configuration_with_a_name_and_nothing_else() -> No
     for body in ({}, {"config": None}, {"config": {}}, {"config": {"name": ""}}):
         with pytest.raises(InvalidResponse, match=r"as StreamInfo\.config"):
             StreamInfo.from_wire(body)
+
+
+def test_a_source_in_a_domain_has_the_api_of_the_domain_and_all_settings_of_a_source() -> None:
+    plain = StreamSource.in_domain("O", "hub")
+    whole = StreamSource.in_domain(
+        "A",
+        "hub",
+        deliver="d",
+        opt_start_seq=9,
+        opt_start_time=datetime(2024, 1, 1, tzinfo=UTC),
+        filter_subject="a.>",
+        subject_transforms=[SubjectTransform(src="a.>", dest="b.>")],
+        consumer=StreamConsumerSource(name="c", deliver_subject="ds"),
+    )
+
+    assert plain.to_wire() == {"name": "O", "external": {"api": "$JS.hub.API"}}
+    assert whole == EVERY_SETTING.sources[0].evolve(opt_start_time=whole.opt_start_time)
+    assert whole.opt_start_time is not None
+    mirror, sources = StreamConfig(name="S", mirror=plain), StreamConfig(name="S", sources=[plain])
+    wild = mirror.evolve(mirror=StreamSource.in_domain("O", "hub", deliver="*"))
+    assert (*check_stream(mirror), *check_stream(sources)) == ()
+    assert [each.setting for each in check_stream(wild)] == ["mirror.external.deliver"]
+
+
+@pytest.mark.parametrize("domain", ["", "a.b", "a b", "*", ">", "a\r\nb", None])
+def test_the_domain_of_a_source_is_one_token(domain: str) -> None:
+    with pytest.raises(InvalidSubject):
+        StreamSource.in_domain("O", domain)
 
 
 def test_details_of_a_stream_and_of_its_sources_are_read() -> None:
