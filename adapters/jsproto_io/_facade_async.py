@@ -2138,6 +2138,7 @@ class AsyncStoredMessages:
         seq: int,
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The message of a sequence.
@@ -2145,11 +2146,12 @@ class AsyncStoredMessages:
         Raises:
             MessageNotFound: there is none, or it was deleted.
             NoResponders: direct gets are not allowed.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.by_seq(
             seq,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return await self._nc.run(described)
@@ -2159,6 +2161,7 @@ class AsyncStoredMessages:
         subject: str,
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The last message of a subject, or of all subjects that match.
@@ -2167,10 +2170,12 @@ class AsyncStoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
+            InvalidConfig: ``no_headers`` beside ``direct``.
         """
         described = self._pure.last(
             subject,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return await self._nc.run(described)
@@ -2181,6 +2186,7 @@ class AsyncStoredMessages:
         *,
         seq: int = 1,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, at or behind a sequence.
@@ -2189,12 +2195,13 @@ class AsyncStoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.next(
             subject,
             seq=seq,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return await self._nc.run(described)
@@ -2205,6 +2212,7 @@ class AsyncStoredMessages:
         subject: str = ">",
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
@@ -2214,12 +2222,13 @@ class AsyncStoredMessages:
             NoResponders: direct gets are not allowed.
             InvalidResponse: the server is too old to know a start time.
             InvalidSubject: it is none.
-            InvalidConfig: a ``datetime`` without a time zone.
+            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.since(
             start_time,
             subject,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return await self._nc.run(described)

@@ -2136,6 +2136,7 @@ class SyncStoredMessages:
         seq: int,
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The message of a sequence.
@@ -2143,11 +2144,12 @@ class SyncStoredMessages:
         Raises:
             MessageNotFound: there is none, or it was deleted.
             NoResponders: direct gets are not allowed.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.by_seq(
             seq,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return self._nc.run(described)
@@ -2157,6 +2159,7 @@ class SyncStoredMessages:
         subject: str,
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The last message of a subject, or of all subjects that match.
@@ -2165,10 +2168,12 @@ class SyncStoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
+            InvalidConfig: ``no_headers`` beside ``direct``.
         """
         described = self._pure.last(
             subject,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return self._nc.run(described)
@@ -2179,6 +2184,7 @@ class SyncStoredMessages:
         *,
         seq: int = 1,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, at or behind a sequence.
@@ -2187,12 +2193,13 @@ class SyncStoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.next(
             subject,
             seq=seq,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return self._nc.run(described)
@@ -2203,6 +2210,7 @@ class SyncStoredMessages:
         subject: str = ">",
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
@@ -2212,12 +2220,13 @@ class SyncStoredMessages:
             NoResponders: direct gets are not allowed.
             InvalidResponse: the server is too old to know a start time.
             InvalidSubject: it is none.
-            InvalidConfig: a ``datetime`` without a time zone.
+            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
         """
         described = self._pure.since(
             start_time,
             subject,
             direct=direct,
+            no_headers=no_headers,
             timeout=timeout,
         )
         return self._nc.run(described)

@@ -37,6 +37,20 @@ def test_a_message_is_asked_for_directly_if_the_stream_is_known_to_allow_it(mess
     assert asked(opened(known(allow_direct=True).by_seq(3, direct=False)))[0] == API
 
 
+def test_a_message_without_its_headers_is_asked_of_the_api(messages):
+    moment = datetime(2020, 1, 1, tzinfo=UTC)
+    direct = known(allow_direct=True)
+
+    for ask in (
+        direct.by_seq(3, no_headers=True),
+        direct.last("s.a", direct=False, no_headers=True),
+        direct.next(no_headers=True),
+        messages.since(moment, no_headers=True),
+    ):
+        subject, body = asked(opened(ask))
+        assert (subject, body["no_hdr"]) == (API, True)
+
+
 def test_each_question_says_which_message_is_meant(messages):
     moment = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -80,6 +94,7 @@ def test_batches_say_what_they_read(messages):
     [
         (lambda messages: messages.by_seq(0), InvalidConfig),
         (lambda messages: messages.delete(-1), InvalidConfig),
+        (lambda messages: messages.by_seq(1, direct=True, no_headers=True), InvalidConfig),
         (lambda messages: messages.last("a b"), InvalidSubject),
         (lambda messages: messages.batch(page=0), InvalidConfig),
         (lambda messages: messages.last_of("s.a"), InvalidConfig),

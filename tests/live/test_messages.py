@@ -51,6 +51,8 @@ def test_both_ways_give_the_same_message(stream, since):
         assert ask(True) == ask(False)
     fifth = messages.by_seq(5)
     assert (fifth.subject, fifth.seq, fifth.payload, fifth.headers["N"]) == ("m.c", 5, b"5", "5")
+    bare = messages.by_seq(5, no_headers=True)
+    assert (bare.subject, bare.seq, bare.payload, bare.headers.items()) == ("m.c", 5, b"5", ())
     assert messages.next(seq=20).seq == 21
     moment = fifth.time
     if since(2, 11):

@@ -5,6 +5,9 @@ Theory. The same question has two ways. The API answers with JSON and is always 
 it is cheaper and can be a little behind, and the stream must allow it. Both ways answer the same :class:`StoredMessage`,
 and that there is none is the same :class:`MessageNotFound`.
 
+Stored headers can be left out of the API's answer (``no_hdr``, 2.12). A direct get would leave out the message's place with
+them: nothing but the payload comes (seen on 2.15.1), so the API is asked.
+
 A frame is a message if it says its sequence; a status line alone proves nothing, since servers before 2.12 store one that
 a publisher wrote.
 """
@@ -175,7 +178,13 @@ class Which:
 
 
 def stored_message(
-    api: ApiSubjects, stream: str, which: Which, *, direct: bool = False, timeout: float = DEFAULT_TIMEOUT
+    api: ApiSubjects,
+    stream: str,
+    which: Which,
+    *,
+    direct: bool = False,
+    no_headers: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StoredMessage]:
     """One message of a stream.
 
@@ -184,6 +193,8 @@ def stored_message(
         stream: its name.
         which: which.
         direct: ask any replica; the stream must allow it.
+        no_headers: leave the stored headers out of the answer (2.12). Older servers send them all the same, and they are left
+            out here.
         timeout: seconds.
 
     Raises:
@@ -191,16 +202,32 @@ def stored_message(
         StreamNotFound: no such stream; a direct get cannot know.
         NoResponders: no such stream, or one that does not allow direct gets. Servers before 2.10 are silent instead.
         InvalidResponse: the answer is no message, or the server is too old to know a start time.
+        InvalidConfig: ``no_headers`` of a direct get.
     """
+    headerless(direct=direct, no_headers=no_headers)
     about = Asked(what=f"message {which}", stream=stream)
-    ask = _direct if direct else _by_api
-    found = yield from ask(api, about, which, timeout)
+    if direct:
+        found = yield from _direct(api, about, which, timeout)
+    else:
+        found = yield from _by_api(api, about, which, timeout, no_headers=no_headers)
     since = which.start_time
     if isinstance(since, Timestamp) and found.time < since:
         raise InvalidResponse(
             f"{about}: seen message {found.seq} of {found.time}; servers before 2.11 do not know a start time"
         )
     return found
+
+
+def headerless(*, direct: bool | None, no_headers: bool) -> None:
+    """Whether an answer without headers is one that can be read.
+
+    Raises:
+        InvalidConfig: it is not, of a direct get: subject, sequence and time of the message would be left out too.
+    """
+    if direct and no_headers:
+        raise InvalidConfig(
+            "expected no_headers without direct: a direct get has the message's place in headers, seen both"
+        )
 
 
 def delete_message(
@@ -230,10 +257,13 @@ def delete_message(
 # --------------------------------------------------------------------------------------------- the two ways
 
 
-def _by_api(api: ApiSubjects, about: Asked, which: Which, timeout: float) -> Steps[StoredMessage]:
+def _by_api(
+    api: ApiSubjects, about: Asked, which: Which, timeout: float, *, no_headers: bool
+) -> Steps[StoredMessage]:
     subject = api.stream_msg_get(about.stream)
-    members = yield from request(subject, about, body=which.to_wire(), needs=("message",), timeout=timeout)
-    return from_members(members["message"], about)
+    body = {**which.to_wire(), "no_hdr": True} if no_headers else which.to_wire()
+    members = yield from request(subject, about, body=body, needs=("message",), timeout=timeout)
+    return from_members(members["message"], about, headers=not no_headers)
 
 
 def _direct(api: ApiSubjects, about: Asked, which: Which, timeout: float) -> Steps[StoredMessage]:
@@ -312,8 +342,8 @@ def bare_block(block: bytes) -> bytes:
     return block[: cut + 1] + b"\r\n" if cut >= 0 else block
 
 
-def from_members(members: object, about: Asked) -> StoredMessage:
-    """The message that an answer of the API describes.
+def from_members(members: object, about: Asked, *, headers: bool = True) -> StoredMessage:
+    """The message that an answer of the API describes, with its headers or without.
 
     Raises:
         InvalidResponse: it describes none.
@@ -324,7 +354,7 @@ def from_members(members: object, about: Asked) -> StoredMessage:
     subject, seq, time = said.get("subject"), said.get("seq"), said.get("time")
     if not isinstance(subject, str) or not isinstance(time, str) or not isinstance(seq, int):
         raise InvalidResponse(f"{about}: expected subject, sequence and time, seen {shorten(sorted(said))}")
-    block = _bytes(said.get("hdrs"), about)
+    block = _bytes(said.get("hdrs"), about) if headers else b""
     return StoredMessage(
         stream=about.stream,
         subject=subject,

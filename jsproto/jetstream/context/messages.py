@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class StoredMessages:
     """The messages of a stream, read and deleted by the API; to work them off, use a consumer.
 
+    ``no_headers`` leaves the stored headers out of an answer (2.12; older servers send them, and they are left out here). The
+    API is asked then: a direct get would answer the payload alone, without subject, sequence and time.
+
     Attributes:
         stream: whose.
         direct: whether to ask any replica, which is cheaper and can be a little behind; the stream must allow it. The
@@ -35,19 +38,24 @@ class StoredMessages:
     direct: bool = False
 
     def by_seq(
-        self, seq: int, *, direct: bool | None = None, timeout: float | None = None
+        self, seq: int, *, direct: bool | None = None, no_headers: bool = False, timeout: float | None = None
     ) -> Procedure[StoredMessage]:
         """The message of a sequence.
 
         Raises:
             MessageNotFound: there is none, or it was deleted.
             NoResponders: direct gets are not allowed.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(seq=seq), direct, timeout)
+        return self._one(Which(seq=seq), direct, timeout, no_headers=no_headers)
 
     def last(
-        self, subject: str, *, direct: bool | None = None, timeout: float | None = None
+        self,
+        subject: str,
+        *,
+        direct: bool | None = None,
+        no_headers: bool = False,
+        timeout: float | None = None,
     ) -> Procedure[StoredMessage]:
         """The last message of a subject, or of all subjects that match.
 
@@ -55,11 +63,18 @@ class StoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
+            InvalidConfig: ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(last_by_subj=subject), direct, timeout)
+        return self._one(Which(last_by_subj=subject), direct, timeout, no_headers=no_headers)
 
     def next(
-        self, subject: str = ">", *, seq: int = 1, direct: bool | None = None, timeout: float | None = None
+        self,
+        subject: str = ">",
+        *,
+        seq: int = 1,
+        direct: bool | None = None,
+        no_headers: bool = False,
+        timeout: float | None = None,
     ) -> Procedure[StoredMessage]:
         """The first message of the subjects that match, at or behind a sequence.
 
@@ -67,9 +82,9 @@ class StoredMessages:
             MessageNotFound: there is none.
             NoResponders: direct gets are not allowed.
             InvalidSubject: it is none.
-            InvalidConfig: a sequence that is none.
+            InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(next_by_subj=subject, seq=seq), direct, timeout)
+        return self._one(Which(next_by_subj=subject, seq=seq), direct, timeout, no_headers=no_headers)
 
     def since(
         self,
@@ -77,6 +92,7 @@ class StoredMessages:
         subject: str = ">",
         *,
         direct: bool | None = None,
+        no_headers: bool = False,
         timeout: float | None = None,
     ) -> Procedure[StoredMessage]:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
@@ -86,9 +102,11 @@ class StoredMessages:
             NoResponders: direct gets are not allowed.
             InvalidResponse: the server is too old to know a start time.
             InvalidSubject: it is none.
-            InvalidConfig: a ``datetime`` without a time zone.
+            InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(next_by_subj=subject, start_time=start_time), direct, timeout)
+        return self._one(
+            Which(next_by_subj=subject, start_time=start_time), direct, timeout, no_headers=no_headers
+        )
 
     def batch(
         self,
@@ -196,12 +214,17 @@ class StoredMessages:
             lambda: stored.delete_message(js.api, self.stream.name, seq, erase=erase, timeout=seconds)
         )
 
-    def _one(self, which: Which, direct: bool | None, timeout: float | None) -> Procedure[StoredMessage]:
+    def _one(
+        self, which: Which, direct: bool | None, timeout: float | None, *, no_headers: bool
+    ) -> Procedure[StoredMessage]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        anyone = self.direct if direct is None else direct
+        stored.headerless(direct=direct, no_headers=no_headers)
+        anyone = (self.direct and not no_headers) if direct is None else direct
         return Procedure(
-            lambda: stored.stored_message(js.api, self.stream.name, which, direct=anyone, timeout=seconds)
+            lambda: stored.stored_message(
+                js.api, self.stream.name, which, direct=anyone, no_headers=no_headers, timeout=seconds
+            )
         )
 
     def _many(self, options: BatchOptions) -> DirectBatch:

@@ -125,7 +125,7 @@ class Profile:
     direct_batches: bool
     #: A message of a batch counts itself among what is pending, and the end of many last messages one too few.
     direct_counts_itself: bool
-    #: A direct get can ask for the payload alone.
+    #: A direct get can ask for the payload alone, and a get of the API for a message without its headers.
     direct_no_headers: bool
     #: Where a consumer is stored cannot be changed, else the change is without effect.
     fixed_storage: bool

@@ -170,7 +170,10 @@ class StreamApi:
             message = stream.message(seq)
         if message is None:
             raise RefusedError(refusals.NO_MESSAGE)
-        return {"message": _stored(message)}
+        found = _stored(message)
+        if asked.get("no_hdr") is True and self._jetstream.profile.direct_no_headers:
+            found.pop("hdrs", None)
+        return {"message": found}
 
     def _message_delete(self, names: list[str], body: bytes, now: int) -> Table:
         stream = self._jetstream.stream(names[0])

@@ -76,6 +76,17 @@ def test_both_ways_ask_the_same_and_answer_the_same_message(which: Which, body: 
     assert direct.time == Timestamp.parse(TIME)
 
 
+def test_headers_are_left_out_by_the_server_or_here_and_a_direct_get_cannot() -> None:
+    plain = {"message": {name: value for name, value in JSON["message"].items() if name != "hdrs"}}
+    found, asked = run(stored_message(API, "S", Which(seq=3), no_headers=True), plain)
+    older, _ = run(stored_message(API, "S", Which(seq=3), no_headers=True), JSON)
+
+    assert asked == [(GET, {"seq": 3, "no_hdr": True})]
+    assert (found, older.headers.items(), older.payload) == (older, (), b"three")
+    with pytest.raises(InvalidConfig, match="no_headers without direct"):
+        run(stored_message(API, "S", Which(seq=3), direct=True, no_headers=True))
+
+
 def test_the_last_message_of_one_subject_has_a_subject_of_its_own() -> None:
     _, asked = run(stored_message(API, "S", Which(last_by_subj="s.a"), direct=True), ANSWER)
 

@@ -68,6 +68,17 @@ def test_the_payload_alone(stored):
     assert seqs(got(stored("2.11.11"), {"seq": 1, "no_hdr": True})) == [1]
 
 
+def test_the_api_leaves_out_headers_too_where_it_knows_how(stored):
+    for version, left in (("2.15.1", False), ("2.11.11", True)):
+        server = stored(version).server
+        server.publish("s.a", b"x", 9.0, block=b"NATS/1.0\r\nK: v\r\n\r\n")
+        last = {"last_by_subj": "s.a"}
+        assert "hdrs" in server.request("STREAM.MSG.GET.S", last, 9.0)["message"]
+        assert (
+            "hdrs" in server.request("STREAM.MSG.GET.S", {**last, "no_hdr": True}, 9.0)["message"]
+        ) is left
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
