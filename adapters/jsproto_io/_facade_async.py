@@ -518,6 +518,7 @@ class AsyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
@@ -527,6 +528,7 @@ class AsyncJetStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
             timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
@@ -538,6 +540,7 @@ class AsyncJetStream:
             config,
             pedantic=pedantic,
             strict=strict,
+            compare=compare,
             timeout=timeout,
             **settings,
         )
@@ -1876,6 +1879,7 @@ class AsyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
@@ -1885,7 +1889,8 @@ class AsyncStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            timeout: seconds.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            timeout: seconds for each question.
             settings: fields of `ConsumerConfig`.
 
         Raises:
@@ -1897,6 +1902,7 @@ class AsyncStream:
             config,
             pedantic=pedantic,
             strict=strict,
+            compare=compare,
             timeout=timeout,
             **settings,
         )

@@ -516,6 +516,7 @@ class SyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
@@ -525,6 +526,7 @@ class SyncJetStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
             timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
@@ -536,6 +538,7 @@ class SyncJetStream:
             config,
             pedantic=pedantic,
             strict=strict,
+            compare=compare,
             timeout=timeout,
             **settings,
         )
@@ -1874,6 +1877,7 @@ class SyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
@@ -1883,7 +1887,8 @@ class SyncStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            timeout: seconds.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            timeout: seconds for each question.
             settings: fields of `ConsumerConfig`.
 
         Raises:
@@ -1895,6 +1900,7 @@ class SyncStream:
             config,
             pedantic=pedantic,
             strict=strict,
+            compare=compare,
             timeout=timeout,
             **settings,
         )

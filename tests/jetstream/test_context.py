@@ -166,6 +166,8 @@ def test_update_and_create_or_update_ask_their_own_verbs(js):
 
     assert asked(update) == ("$JS.API.STREAM.UPDATE.S", {"name": "S", "max_age": 1_000_000_000})
     assert asked(either) == ("$JS.API.STREAM.UPDATE.S", {"name": "S"})
+    compared = opened(js.create_or_update_stream(name="S", compare=True))
+    assert asked(compared) == ("$JS.API.STREAM.INFO.S", None)
     assert answer(update, STREAM_INFO) == js.stream("S")
     assert answer(either, STREAM_INFO) == js.stream("S")
 
@@ -254,6 +256,8 @@ def test_update_and_create_or_update_of_a_consumer_say_their_action(stream):
 
     assert asked(update)[1]["action"] == "update"
     assert "action" not in asked(either)[1]
+    compared = opened(stream.create_or_update_consumer(durable_name="C", compare=True))
+    assert asked(compared) == ("$JS.API.CONSUMER.INFO.S.C", None)
 
 
 def test_changing_a_consumer_writes_back_what_was_read(consumer):

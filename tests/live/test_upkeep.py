@@ -67,6 +67,19 @@ def test_a_sealed_stream_takes_and_gives_up_nothing(js):
     stream.delete()
 
 
+def test_what_an_update_has_changed_is_said(js, filled):
+    same = js.create_or_update_stream(filled.cached.config, compare=True)
+    assert same.cached.changed == ()
+    less = js.create_or_update_stream(filled.cached.config, max_msgs=70, compare=True)
+    assert [str(each) for each in less.cached.changed] == ["max_msgs: wanted 70, is -1"]
+    made = less.create_or_update_consumer(durable_name="SEEN", description="d", compare=True)
+    assert made.cached.changed == ()
+    seen = less.create_or_update_consumer(durable_name="SEEN", max_ack_pending=9, compare=True)
+    assert [each.setting for each in seen.cached.changed] == ["max_ack_pending", "description"]
+    seen.delete()
+    js.create_or_update_stream(filled.cached.config)
+
+
 def test_a_stream_is_found_copied_and_compared(js, filled):
     copied = filled.copy(name="UP2", subjects=["up2.*"], max_msgs=5)
 

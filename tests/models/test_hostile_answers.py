@@ -93,6 +93,8 @@ def entries():
                 found[f"{name}.{verb}"] = (getattr(handle, verb), signature, {})
                 if "direct" in signature.parameters:
                     found[f"{name}.{verb}, direct"] = (getattr(handle, verb), signature, {"direct": True})
+                if "compare" in signature.parameters:
+                    found[f"{name}.{verb}, compared"] = (getattr(handle, verb), signature, {"compare": True})
     return found
 
 

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.cluster import ClusterInfo
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of
+from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, PriorityPolicy, ReplayPolicy
 from jsproto.jetstream.api.forms import (
     DURATION,
@@ -136,6 +137,8 @@ class ConsumerInfo(Document):
 
     Attributes:
         reset_seq: the stream sequence at which a reset starts again (2.14).
+        changed: what a create-or-update that compares (``compare``) has made different; empty if it made the consumer, or
+            nothing differs. No member of the API.
     """
 
     stream_name: str = field(metadata=of(NAME))
@@ -155,3 +158,4 @@ class ConsumerInfo(Document):
     priority_groups: Sequence[PriorityGroupState] = member(Many(Nested(PriorityGroupState)), ())
     ts: Timestamp | None = member(TIME)
     reset_seq: int | None = member(INTEGER)
+    changed: Sequence[Difference] = field(default=(), eq=False)

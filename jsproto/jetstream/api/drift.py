@@ -4,6 +4,9 @@ Theory. The server fills in what a request leaves out, adds labels of its own an
 wish says is compared, label by label, and 0 and -1 are the same where both mean "no limit". Everything else that differs
 is a :class:`Difference`; a configuration without any is what was wished for.
 
+:func:`changes` looks from one configuration to the one behind it: what was set and is not any more differs too. There, the
+server's own labels (``_nats.``) are no settings.
+
 Which settings of a consumer or stream an update can change at all is the server's to say.
 """
 
@@ -22,16 +25,18 @@ NO_LIMIT: Final = frozenset(
     {"max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size", "max_deliver"}
 )
 
+_LABELS_OF_THE_SERVER: Final = "metadata._nats."
+
 
 @final
 @frozen(kw_only=True)
 class Difference:
-    """One setting that is not as wished.
+    """One setting that is not as wished; or, of what has changed, not as it was.
 
     Attributes:
         setting: its name; within other documents after a dot or an index, such as ``sources[0].filter_subject``.
-        wanted: the value that is wished for.
-        there: the value that is there, ``None`` if none is set.
+        wanted: the value that is wished for; the new one of what has changed.
+        there: the value that is there, ``None`` if none is set; the old one of what has changed.
     """
 
     setting: str
@@ -45,6 +50,18 @@ class Difference:
 def differences(wanted: Document, there: Document) -> tuple[Difference, ...]:
     """Every setting of ``wanted`` that ``there`` does not have, in the order of the fields."""
     return tuple(_documents(wanted, there, ""))
+
+
+def changes(old: Document, new: Document) -> tuple[Difference, ...]:
+    """Every setting of ``new`` that ``old`` does not have, in the order of the fields; then what only ``old`` has."""
+    came = [each for each in differences(new, old) if not each.setting.startswith(_LABELS_OF_THE_SERVER)]
+    said = {each.setting for each in came}
+    went = (
+        Difference(setting=each.setting, wanted=each.there, there=each.wanted)
+        for each in differences(old, new)
+        if each.setting not in said and not each.setting.startswith(_LABELS_OF_THE_SERVER)
+    )
+    return (*came, *went)
 
 
 def _documents(wanted: Document, there: Document | None, at: str) -> Iterable[Difference]:

@@ -14,6 +14,7 @@ Verbs that the server does not know are not answered at all, not even by 503, so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from jsproto.core.conversation import Call
@@ -24,11 +25,14 @@ from jsproto.jetstream.api.blame import blamed
 from jsproto.jetstream.api.checks import check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document, unechoed
+from jsproto.jetstream.api.drift import changes
 from jsproto.jetstream.api.enums import ConsumerAction
 from jsproto.jetstream.api.envelope import answer, to_json
 from jsproto.jetstream.api.errors import (
     Asked,
     ConfigIgnored,
+    ConsumerExists,
+    ConsumerNotFound,
     JetStreamError,
     JetStreamNotEnabled,
     StreamExists,
@@ -152,17 +156,21 @@ def create_or_update_stream(
     *,
     pedantic: bool = False,
     strict: bool = False,
+    compare: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[StreamInfo]:
     """Update the stream, or make it if it is not there.
 
-    Who makes or deletes it between the two questions is met by asking anew, a few times; each question has its
-    ``timeout``.
+    Who makes or deletes it between the questions is met by asking anew, a few times; each question has its
+    ``timeout``. With ``compare`` the configuration is read just before the update, and ``changed`` of the answer says what is
+    different now; an update of somebody else's between the two is in it too.
     """
     left = RACES
     while True:
         try:
-            return (yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
+            old = (yield from stream_info(api, config.name, timeout=timeout)) if compare else None
+            new = yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout)
+            return new if old is None else new.evolve(changed=changes(old.config, new.config))
         except StreamNotFound:
             pass
         try:
@@ -347,13 +355,32 @@ def create_or_update_consumer(
     *,
     pedantic: bool = False,
     strict: bool = False,
+    compare: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[ConsumerInfo]:
-    """Make a consumer or update the one of that name; see :func:`create_consumer`."""
-    either = ConsumerAction.CREATE_OR_UPDATE
-    return create_consumer(
-        api, stream, config, action=either, pedantic=pedantic, strict=strict, timeout=timeout
-    )
+    """Make a consumer or update the one of that name; see :func:`create_consumer`.
+
+    With ``compare`` it is read before, as :func:`create_or_update_stream` does it, and ``changed`` of the answer says what is
+    different now. One that the server names is always made.
+    """
+    name = config.checked().name or config.durable_name
+    put = partial(create_consumer, api, stream, config, pedantic=pedantic, strict=strict, timeout=timeout)
+    if not compare or not name:
+        return (yield from put(action=ConsumerAction.CREATE_OR_UPDATE))
+    left = RACES
+    while True:
+        try:
+            old = yield from consumer_info(api, stream, name, timeout=timeout)
+            new = yield from put(action=ConsumerAction.UPDATE)
+            return new.evolve(changed=changes(old.config, new.config))
+        except ConsumerNotFound:
+            pass
+        try:
+            return (yield from put(action=ConsumerAction.CREATE))
+        except ConsumerExists:
+            left -= 1
+            if not left:
+                raise
 
 
 def change_consumer(

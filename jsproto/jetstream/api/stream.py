@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from jsproto.jetstream.api.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of
+from jsproto.jetstream.api.drift import Difference
 from jsproto.jetstream.api.enums import (
     DiscardPolicy,
     PersistMode,
@@ -250,6 +251,8 @@ class StreamInfo(Document):
 
     Attributes:
         did_create: what the server says of a create; 2.15.1 says true also for a stream that was there already.
+        changed: what a create-or-update that compares (``compare``) has made different; empty if it made the stream, or
+            nothing differs. No member of the API.
         total: how many subjects the details have in all; ``offset`` and ``limit`` belong to it.
     """
 
@@ -266,3 +269,4 @@ class StreamInfo(Document):
     total: int = member(INTEGER, 0)
     offset: int = member(INTEGER, 0)
     limit: int = member(INTEGER, 0)
+    changed: Sequence[Difference] = field(default=(), eq=False)

@@ -496,6 +496,7 @@ class JetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
@@ -505,6 +506,7 @@ class JetStream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
             timeout: seconds for each question.
             settings: fields of `StreamConfig`.
 
@@ -516,7 +518,7 @@ class JetStream:
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
             lambda: procedures.create_or_update_stream(
-                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
+                self.api, made, pedantic=pedantic, strict=strict, compare=compare, timeout=seconds
             )
         )
 

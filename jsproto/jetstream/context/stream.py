@@ -513,6 +513,7 @@ class Stream:
         *,
         pedantic: bool = False,
         strict: bool = False,
+        compare: bool = False,
         timeout: float | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
@@ -522,7 +523,8 @@ class Stream:
             config: what; or its settings by name, which also edit a ``config`` given beside them.
             pedantic: the server refuses what it would otherwise adjust (2.11).
             strict: refuse a server that leaves out a setting.
-            timeout: seconds.
+            compare: read it before; ``cached.changed`` of the handle says setting by setting what is different now.
+            timeout: seconds for each question.
             settings: fields of `ConsumerConfig`.
 
         Raises:
@@ -530,13 +532,17 @@ class Stream:
             InvalidConfiguration: the server says what is wrong with it.
             InvalidConfig: it cannot work; nothing was sent.
         """
-        return self._put(
-            ConsumerAction.CREATE_OR_UPDATE,
-            config,
-            settings,
-            pedantic=pedantic,
-            strict=strict,
-            timeout=timeout,
+        made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
+        return self._consumer(
+            lambda: procedures.create_or_update_consumer(
+                self.js.api,
+                self.name,
+                made,
+                pedantic=pedantic,
+                strict=strict,
+                compare=compare,
+                timeout=seconds,
+            )
         )
 
     def consumer_names(self, *, timeout: float | None = None) -> Procedure[Listed[str]]:
@@ -745,10 +751,7 @@ class Stream:
         strict: bool,
         timeout: float | None,
     ) -> Procedure[Consumer]:
-        made = configured(ConsumerConfig, config, settings)
-        if made.ack_policy is None:
-            made = made.evolve(ack_policy=AckPolicy.EXPLICIT)
-        seconds = seconds_of(timeout, self.js.timeout)
+        made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
         return self._consumer(
             lambda: procedures.create_consumer(
                 self.js.api,
@@ -760,6 +763,11 @@ class Stream:
                 timeout=seconds,
             )
         )
+
+    @staticmethod
+    def _wished(config: ConsumerConfig | None, settings: ConsumerSettings) -> ConsumerConfig:
+        made = configured(ConsumerConfig, config, settings)
+        return made if made.ack_policy is not None else made.evolve(ack_policy=AckPolicy.EXPLICIT)
 
     def _consumer(self, asking: Callable[[], Steps[ConsumerInfo]]) -> Procedure[Consumer]:
         def steps() -> Steps[Consumer]:

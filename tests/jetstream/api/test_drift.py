@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.drift import Difference, differences
+from jsproto.jetstream.api.drift import Difference, changes, differences
 from jsproto.jetstream.api.stream import StreamConfig, StreamSource
 
 
@@ -68,3 +68,22 @@ def test_settings_that_this_version_does_not_know_are_compared_too() -> None:
     assert settings(
         StreamConfig(name="S", placement=Placement(extra={"new": 1})), StreamConfig(name="S")
     ) == ["placement.new"]
+
+
+def test_what_has_changed_is_what_came_and_what_went_but_for_the_labels_of_the_server() -> None:
+    old = StreamConfig(
+        name="S",
+        description="d",
+        max_msgs=-1,
+        placement=Placement(cluster="A"),
+        metadata={"k": "v", "_nats.req.level": "0", "_nats.gone": "1"},
+    )
+    new = StreamConfig(name="S", max_msgs=5, metadata={"k": "w", "_nats.req.level": "1"})
+
+    assert changes(old, old) == ()
+    assert changes(old, new) == (
+        Difference(setting="max_msgs", wanted=5, there=-1),
+        Difference(setting="metadata.k", wanted="w", there="v"),
+        Difference(setting="description", wanted=None, there="d"),
+        Difference(setting="placement.cluster", wanted=None, there="A"),
+    )

@@ -11,6 +11,7 @@ from jsproto.jetstream.api import procedures, upkeep
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import (
     AmbiguousSubject,
+    ConsumerExists,
     ConsumerNotFound,
     Refused,
     StreamExists,
@@ -166,6 +167,49 @@ def test_who_makes_or_deletes_a_stream_meanwhile_is_met_by_asking_anew() -> None
     assert verbs == ["UPDATE", "CREATE", "UPDATE"]
     with pytest.raises(StreamExists):
         run(procedures.create_or_update_stream(API, config), *[gone, taken] * 3)
+
+
+def test_a_stream_that_is_compared_says_what_has_changed() -> None:
+    config, changed = StreamConfig(name="S", max_msgs=5), {**STREAM, "config": {"name": "S", "max_msgs": 5}}
+    gone, taken = refusal(404, 10059), refusal(400, 10058)
+    info, asked = run(procedures.create_or_update_stream(API, config, compare=True), STREAM, changed)
+    same, _ = run(procedures.create_or_update_stream(API, config, compare=True), changed, changed)
+    made, both = run(procedures.create_or_update_stream(API, config, compare=True), gone, changed)
+    raced, many = run(
+        procedures.create_or_update_stream(API, config, compare=True), gone, taken, STREAM, gone, changed
+    )
+
+    assert [subject.split(".")[3] for subject, _ in asked] == ["INFO", "UPDATE"]
+    assert "max_msgs: wanted 5, is -1" in [str(each) for each in info.changed]
+    assert (same.changed, made.changed, raced.changed) == ((), (), ())
+    assert [subject.split(".")[3] for subject, _ in both] == ["INFO", "CREATE"]
+    assert [subject.split(".")[3] for subject, _ in many] == ["INFO", "CREATE", "INFO", "UPDATE", "CREATE"]
+    assert info == same
+    assert "changed" not in info.to_wire()
+
+
+def test_a_consumer_that_is_compared_says_what_has_changed() -> None:
+    config = ConsumerConfig(durable_name="C", max_deliver=5)
+    changed = {**CONSUMER, "config": {**CONSUMER["config"], "max_deliver": 5}}
+    gone, none, taken = refusal(404, 10014), refusal(400, 10149), refusal(400, 10148)
+
+    def put(*answers: object) -> tuple[list[str], list[object]]:
+        steps = procedures.create_or_update_consumer(API, "S", config, compare=True)
+        info, asked = run(steps, *answers)
+        return [each.setting for each in info.changed], [(body or {}).get("action") for _, body in asked]
+
+    assert put(CONSUMER, changed) == (["max_deliver"], [None, "update"])
+    assert put(changed, changed) == ([], [None, "update"])
+    assert put(gone, changed) == ([], [None, "create"])
+    assert put(CONSUMER, none, taken, CONSUMER, changed) == (
+        ["max_deliver"],
+        [None, "update", "create", None, "update"],
+    )
+    with pytest.raises(ConsumerExists):
+        put(*[gone, taken] * 3)
+    nameless = ConsumerConfig(filter_subject="s.a")
+    info, asked = run(procedures.create_or_update_consumer(API, "S", nameless, compare=True), CONSUMER)
+    assert (info.changed, len(asked)) == ((), 1)
 
 
 def test_details_of_subjects_are_read_page_by_page() -> None:
