@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from itertools import count
 
 import attrs
 import pytest
 
 from jsproto.errors import JsprotoError, PermissionViolation
 from jsproto.jetstream.api import permissions as allow
+from jsproto.jetstream.api.advisories import ADVISORIES, METRICS
 from jsproto.jetstream.api.permissions import Permissions
 from jsproto.jetstream.api.sizes import stored_size
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto_io.backup import back_up, restore
 from jsproto_io.blocking import Client, connect
 
 pytestmark = pytest.mark.live
@@ -127,6 +131,166 @@ def test_messages_take_the_room_that_was_estimated(start_server, storage: str) -
         )
 
         assert stream.info().state.bytes == expected
+
+
+# ---------------------------------------------------------------------------------------------- backups, events, and the servers themselves
+
+#: Each with the permissions for the account "A"; those of the system account are beside it.
+OPERATING: dict[str, Permissions] = {
+    "save": allow.backing_up(API, "BIG"),
+    "saveall": allow.backing_up(API),
+    "restore": allow.restoring(API, "BIG"),
+    "restoreall": allow.restoring(API),
+    "events": allow.hearing_events(),
+}
+ASKING = allow.asking_servers(["VARZ", "JSZ"]) | allow.asking_servers(["INFO"], accounts=["A"])
+
+
+def without_one(use: str, needed: Permissions) -> dict[str, Permissions]:
+    """Users of a use: the first with what it needs, the others with all but one of that."""
+    deaf = [
+        attrs.evolve(needed, subscribe=[each for each in needed.subscribe if each != out])
+        for out in needed.subscribe
+    ]
+    mute = lacking(needed)
+    return {use: needed} | {f"{use}_{number}": less for number, less in enumerate(mute + deaf)}
+
+
+def as_users(needed: dict[str, Permissions]) -> str:
+    return "\n".join(f"{{ user: {name}, password: p, {each.as_config()} }}" for name, each in needed.items())
+
+
+@pytest.fixture
+def operated(start_server):
+    """``operated(version, use)``: a client of the admin, how users log in, and the users of that use."""
+    opened = []
+
+    def start(version: str, *uses: str) -> tuple[Client, Callable[[str], Client], list[str]]:
+        users = {name: each for use in uses for name, each in without_one(use, OPERATING[use]).items()}
+        asking = without_one("ask", ASKING)
+        server = start_server(
+            version=version,
+            config="accounts {\n"
+            f"A {{ jetstream: enabled, users: [ {{ user: admin, password: p }}\n{as_users(users)} ] }}\n"
+            f"SYS {{ users: [\n{as_users(asking)}\n] }}\n}}\nsystem_account: SYS\n",
+        )
+        address = server.url.removeprefix("nats://")
+
+        def log_in(user: str) -> Client:
+            return connect(f"nats://{user}:p@{address}", inbox_prefix="_INBOX")
+
+        admin = log_in("admin").__enter__()
+        opened.append(admin)
+        return admin, log_in, list(users or asking)
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def fill(admin: Client, messages: int) -> None:
+    stream = admin.jetstream().create_stream(name="BIG", subjects=["big"])
+    for _ in range(messages):
+        admin.jetstream().publish("big", os.urandom(1_000_000))
+    stream.create_consumer(durable_name="C")
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
+@pytest.mark.parametrize("use", ["save", "saveall"])
+def test_a_backup_runs_with_its_permissions_and_not_without_any(
+    operated, version, use, tmp_path, within
+) -> None:
+    streams = ["BIG"] if use == "save" else None
+    admin, log_in, users = operated(version, use)
+    fill(admin, 12)  # more than the server sends without hearing that some of it came
+    folders, said = count(), without_one(use, OPERATING[use])
+    for name in users:
+        with within(20.0), log_in(name) as nc:
+            folder, js = tmp_path / str(next(folders)), nc.jetstream(timeout=0.4)
+            if "_" not in name:
+                assert [each.messages for each in back_up(nc, folder, js=js, streams=streams).streams] == [12]
+                continue
+            if version == "2.9.10" and not any("SNAPSHOT.ACK" in each for each in said[name].publish):
+                back_up(nc, folder, js=js, streams=streams)  # such a server waits a moment, and sends on
+                continue
+            with pytest.raises((JsprotoError, TimeoutError)):
+                back_up(nc, folder, js=js, streams=streams)
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
+@pytest.mark.parametrize("use", ["restore", "restoreall"])
+def test_a_restore_runs_with_its_permissions_and_not_without_any(
+    operated, version, use, tmp_path, within
+) -> None:
+    admin, log_in, users = operated(version, use)
+    fill(admin, 1)
+    back_up(admin, tmp_path)
+
+    def put_back(nc: Client) -> None:
+        js = nc.jetstream(timeout=1.0)
+        admin.jetstream().delete_stream("BIG")
+        restore(nc, tmp_path, js=js)
+        restore(nc, tmp_path, js=js, update=True)
+        admin.jetstream().delete_stream("BIG")
+        restore(nc, tmp_path, js=js, data=False)
+
+    for name in users:
+        if "BIG" not in admin.jetstream().stream_names():
+            restore(admin, tmp_path)
+        with within(20.0), log_in(name) as nc:
+            if "_" not in name:
+                put_back(nc)
+                continue
+            with pytest.raises((JsprotoError, TimeoutError)):
+                put_back(nc)
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
+def test_events_are_heard_with_their_permissions_and_nothing_can_be_said(operated, version, within) -> None:
+    admin, log_in, users = operated(version, "events")
+    sampled = admin.jetstream().create_stream(name="BIG", subjects=["big"], storage="memory")
+    consumer = sampled.create_consumer(durable_name="C", sample_freq="100")
+
+    def hear(nc: Client) -> None:
+        with nc.subscribe(ADVISORIES) as advisories, nc.subscribe(METRICS) as metrics:
+            nc.flush()
+            admin.jetstream().publish("big", b"x")
+            consumer.next().ack_confirmed()
+            sampled.create_consumer(durable_name="NEW").delete()
+            assert advisories.next(2.0) is not None
+            assert metrics.next(2.0) is not None
+
+    for name in users:
+        with within(20.0), log_in(name) as nc:
+            if "_" not in name:
+                hear(nc)
+                before = sampled.info().state.last_seq
+                nc.publish("big", b"not to be said")
+                nc.flush()
+                assert sampled.info().state.last_seq == before
+                continue
+            with pytest.raises((JsprotoError, TimeoutError)):
+                hear(nc)
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.11.11", "2.15.1"])
+def test_servers_are_asked_with_the_permissions_for_it_and_not_without_any(operated, version, within) -> None:
+    _, log_in, users = operated(version)
+
+    def ask(nc: Client) -> None:
+        system = nc.jetstream(timeout=0.4).system
+        (varz,) = system.varz(expect=1)
+        system.varz(server=varz.server.id)
+        system.jsz(expect=1)
+        system.account("A", expect=1)
+
+    for name in users:
+        with within(20.0), log_in(name) as nc:
+            if "_" not in name:
+                ask(nc)
+                continue
+            with pytest.raises((JsprotoError, TimeoutError)):
+                ask(nc)
 
 
 # ---------------------------------------------------------------------------------------------- what is refused is said to whom it concerns

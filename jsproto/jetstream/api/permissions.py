@@ -18,8 +18,10 @@ from typing import Final, final
 
 from attrs import field, frozen
 
+from jsproto.jetstream.api.advisories import ADVISORIES, METRICS
 from jsproto.jetstream.api.patterns import within
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.api.system import request_token, request_word
 from jsproto.wire.subjects import consumer_name, stream_name
 
 #: Inboxes of a client that was not told otherwise.
@@ -64,11 +66,14 @@ class Permissions:
         )
 
     def as_config(self) -> str:
-        """The block ``permissions`` of a user in the server's configuration."""
+        """The block ``permissions`` of a user in the server's configuration.
+
+        To the server an empty list of what is allowed is no bound, so where nothing is needed everything is denied.
+        """
         lines = [
             "permissions {",
-            f"  publish {{ allow: {json.dumps(list(self.publish))} }}",
-            f"  subscribe {{ allow: {json.dumps(list(self.subscribe))} }}",
+            f"  publish {{ {_bound(self.publish)} }}",
+            f"  subscribe {{ {_bound(self.subscribe)} }}",
         ]
         if self.responses is not None:
             seconds = f"{self.responses.expires.total_seconds():g}s"
@@ -147,9 +152,59 @@ def administering(api: ApiSubjects, *, inbox: str = INBOX) -> Permissions:
     return Permissions(publish=(f"{api.prefix}.>",), subscribe=(inbox,))
 
 
+def backing_up(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
+    """To save a stream with its consumers and messages, or without a stream all of the account.
+
+    Without the word that a chunk has come, newer servers end a snapshot that is larger than their window (8 MB).
+    """
+    if stream is None:
+        found = (api.stream_list(), f"{api.prefix}.CONSUMER.LIST.*", f"{api.prefix}.STREAM.SNAPSHOT.*")
+        return Permissions(publish=(*found, "$JS.SNAPSHOT.ACK.>"), subscribe=(inbox,))
+    found = (api.stream_info(stream), api.consumer_list(stream), api.stream_snapshot(stream))
+    return Permissions(publish=(*found, f"$JS.SNAPSHOT.ACK.{stream}.>"), subscribe=(inbox,))
+
+
+def restoring(api: ApiSubjects, stream: str | None = None, *, inbox: str = INBOX) -> Permissions:
+    """To put back what was saved of a stream, or without a stream of any: with messages, without, and over one that is there."""
+    name = "*" if stream is None else stream_name(stream)
+    made = [f"{api.prefix}.STREAM.{verb}.{name}" for verb in ("RESTORE", "CREATE", "UPDATE")]
+    consumers = (f"{api.prefix}.CONSUMER.NAMES.{name}", f"{api.prefix}.CONSUMER.CREATE.{name}.>")
+    return Permissions(
+        publish=(api.stream_list(), *made, *consumers, f"$JS.SNAPSHOT.RESTORE.{name}.*"), subscribe=(inbox,)
+    )
+
+
+def hearing_events() -> Permissions:
+    """To hear what the servers tell of an account's streams and consumers: advisories and metrics. Nothing is asked."""
+    return Permissions(subscribe=(ADVISORIES, METRICS))
+
+
+def asking_servers(words: Iterable[str], *, accounts: Iterable[str] = (), inbox: str = INBOX) -> Permissions:
+    """To ask the servers, as a user of the system account.
+
+    Args:
+        words: what is asked for, such as ``VARZ``: of all servers, or of one by its id, which changes with each start.
+        accounts: what is asked for is known of these accounts instead, by name or key.
+        inbox: inboxes of the client.
+
+    Raises:
+        InvalidSubject: no such word, or no name of an account.
+    """
+    known = [request_token(each, "name of an account") for each in accounts]
+    whom = [f"ACCOUNT.{each}" for each in known] or ["SERVER.*"]
+    asked = [request_word(each) for each in words]
+    return Permissions(
+        publish=[f"$SYS.REQ.{one}.{word}" for one in whom for word in asked], subscribe=(inbox,)
+    )
+
+
 def acks(stream: str, consumer: str) -> str:
     """Where acks of a consumer go. With domains, or the longer form of 2.14, tokens come before the stream: use responses."""
     return f"$JS.ACK.{stream_name(stream)}.{consumer_name(consumer)}.>"
+
+
+def _bound(subjects: Sequence[str]) -> str:
+    return f"allow: {json.dumps(list(subjects))}" if subjects else 'deny: ">"'
 
 
 def _caring(api: ApiSubjects, stream: str, consumer: str) -> list[str]:

@@ -156,7 +156,7 @@ def ask_servers(
         InvalidSubject: no such word, or no id.
         InvalidConfig: times that cannot be.
     """
-    subject = f"$SYS.REQ.SERVER.{_one(server, 'id of a server') if server else 'PING'}.{_word(what)}"
+    subject = f"$SYS.REQ.SERVER.{request_token(server, 'id of a server') if server else 'PING'}.{request_word(what)}"
     return _ask(subject, form, options, expect=1 if server else expect, stall=stall, timeout=timeout)
 
 
@@ -170,7 +170,7 @@ def ask_account(
     timeout: float = 5.0,
 ) -> Gather[tuple[ServerAnswer[Document], ...]]:
     """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see :func:`ask_servers`."""
-    subject = f"$SYS.REQ.ACCOUNT.{_one(account, 'name of an account')}.{_word(what)}"
+    subject = f"$SYS.REQ.ACCOUNT.{request_token(account, 'name of an account')}.{request_word(what)}"
     return _ask(subject, Document, options, expect=expect, stall=stall, timeout=timeout)
 
 
@@ -201,13 +201,23 @@ def _words(error: object) -> str:
     return str(error)
 
 
-def _word(what: str) -> str:
+def request_word(what: str) -> str:
+    """The word for what is asked for, such as ``VARZ``.
+
+    Raises:
+        InvalidSubject: it is no word of capital letters.
+    """
     if not isinstance(what, str) or _WHAT(what) is None:
         raise InvalidSubject(f"expected one word of capital letters, such as VARZ, seen {shorten(what)}")
     return what
 
 
-def _one(name: str, what: str) -> str:
+def request_token(name: str, what: str) -> str:
+    """The name or id of whom a request is about.
+
+    Raises:
+        InvalidSubject: it is not one token; the error says of ``what``.
+    """
     if not isinstance(name, str) or _NAME(name) is None:
         raise InvalidSubject(f"expected the {what} as one token, seen {shorten(name)}")
     return name

@@ -87,3 +87,64 @@ def test_uses_add_up_and_nothing_is_said_twice() -> None:
 def test_no_name_can_add_a_token() -> None:
     with pytest.raises(InvalidSubject):
         allow.acks("S", "C.>")
+
+
+def test_a_backup_looks_takes_and_says_what_came() -> None:
+    assert allow.backing_up(API, "S").publish == (
+        "$JS.API.STREAM.INFO.S",
+        "$JS.API.CONSUMER.LIST.S",
+        "$JS.API.STREAM.SNAPSHOT.S",
+        "$JS.SNAPSHOT.ACK.S.>",
+    )
+    assert allow.backing_up(ApiSubjects.for_domain("hub"), inbox="me.>") == allow.Permissions(
+        publish=(
+            "$JS.hub.API.STREAM.LIST",
+            "$JS.hub.API.CONSUMER.LIST.*",
+            "$JS.hub.API.STREAM.SNAPSHOT.*",
+            "$JS.SNAPSHOT.ACK.>",
+        ),
+        subscribe=("me.>",),
+    )
+
+
+def test_a_restore_looks_what_is_there_and_makes_streams_in_each_way() -> None:
+    assert allow.restoring(API, "S").publish == (
+        "$JS.API.STREAM.LIST",
+        "$JS.API.STREAM.RESTORE.S",
+        "$JS.API.STREAM.CREATE.S",
+        "$JS.API.STREAM.UPDATE.S",
+        "$JS.API.CONSUMER.NAMES.S",
+        "$JS.API.CONSUMER.CREATE.S.>",
+        "$JS.SNAPSHOT.RESTORE.S.*",
+    )
+    assert "$JS.API.STREAM.RESTORE.*" in allow.restoring(API).publish
+
+
+def test_who_only_listens_may_say_nothing() -> None:
+    needed = allow.hearing_events()
+
+    assert needed.subscribe == ("$JS.EVENT.ADVISORY.>", "$JS.EVENT.METRIC.>")
+    assert needed.as_config() == (
+        "permissions {\n"
+        '  publish { deny: ">" }\n'
+        '  subscribe { allow: ["$JS.EVENT.ADVISORY.>", "$JS.EVENT.METRIC.>"] }\n'
+        "}"
+    )
+
+
+def test_servers_are_asked_by_the_word_for_it_all_or_one_or_about_an_account() -> None:
+    assert allow.asking_servers(["VARZ", "JSZ"]).publish == (
+        "$SYS.REQ.SERVER.*.VARZ",
+        "$SYS.REQ.SERVER.*.JSZ",
+    )
+    assert allow.asking_servers(["INFO"], accounts=["A"]).publish == ("$SYS.REQ.ACCOUNT.A.INFO",)
+    with pytest.raises(InvalidSubject):
+        allow.asking_servers(["VARZ.>"])
+    with pytest.raises(InvalidSubject):
+        allow.asking_servers(["INFO"], accounts=["*"])
+
+
+@pytest.mark.parametrize("use", [allow.backing_up, allow.restoring])
+def test_no_name_of_a_stream_can_add_a_token_to_what_is_allowed(use) -> None:
+    with pytest.raises(InvalidSubject):
+        use(API, "S.>")
