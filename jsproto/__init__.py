@@ -46,6 +46,7 @@ from jsproto.errors import (
     TlsFailed,
     TlsUnavailable,
     WebSocketFailed,
+    WindowFull,
 )
 from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, InvalidAckSubject, Nak, Next, Term
 from jsproto.jetstream.ack_next import AckNext
@@ -491,6 +492,7 @@ __all__ = [
     "WebSocketFailed",
     "Which",
     "WholeBatch",
+    "WindowFull",
     "Wish",
     "WrongLastMessageId",
     "WrongLastSequence",

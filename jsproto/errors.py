@@ -7,7 +7,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     │   ├── InvalidSubject  InvalidHeader  InvalidConfig  PayloadTooLarge
     │   ├── InvalidCredentials  CredentialsUnavailable
     │   ├── InvalidContext (an InvalidConfig)  ContextUnavailable
-    │   └── ConversationClosed  OutboundFull  BusyConversation
+    │   └── ConversationClosed  OutboundFull  WindowFull  BusyConversation
     ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
     │   └── InvalidResponse
     ├── LinkError               the road between: also a ConnectionError
@@ -103,6 +103,25 @@ class BusyConversation(LocalProtocolError):
 
 class OutboundFull(LocalProtocolError):
     """The command was not written: the outbound buffer is above its limit. What it settles is open again."""
+
+
+class WindowFull(LocalProtocolError):
+    """A publish window had no room for its ``stall_wait``; the message was not sent, what is under way stays so.
+
+    Attributes:
+        pending: messages under way.
+        pending_bytes: their bytes.
+        waited: seconds since the first offer that was refused.
+    """
+
+    def __init__(self, pending: int, pending_bytes: int, waited: float, *, up: bool = True) -> None:
+        super().__init__(
+            f"expected room in the window within its stall_wait, seen {pending} messages of {pending_bytes} bytes under way"
+            f"{'' if up else ' and no link'} for {waited:.3f} s; nothing was sent"
+        )
+        self.pending = pending
+        self.pending_bytes = pending_bytes
+        self.waited = waited
 
 
 # ---------------------------------------------------------------------------------------------- the peer

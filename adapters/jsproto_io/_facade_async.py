@@ -206,6 +206,7 @@ class AsyncJetStream:
         results: bool = True,
         max_results: int = 65536,
         resend: bool = False,
+        stall_wait: float | None = None,
     ) -> AsyncSink[PublishResult]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -221,6 +222,8 @@ class AsyncJetStream:
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
             resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
+                it takes.
 
         Raises:
             InvalidConfig: a bound, number or time that cannot work.
@@ -234,6 +237,7 @@ class AsyncJetStream:
             results=results,
             max_results=max_results,
             resend=resend,
+            stall_wait=stall_wait,
         )
         return self._nc.sink(described)
 

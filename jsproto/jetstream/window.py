@@ -19,6 +19,11 @@ survived too by messages with an id, which the stream stores once: they stay und
 link. What ends one of those later is certain only if it is the acknowledgement. All attempts of a message
 share its one ack timeout. What comes after the end of a message is late: counted, and nothing else.
 
+A full window lets its user wait. With ``stall_wait`` it does so only for a time, counted from the first offer that it
+refused, as long as there is no room (so whatever it is that keeps it full, a server or a link); then it wakes whoever
+waits, and the next offer raises `WindowFull` unless it is taken. Then the time begins anew. Nothing else changes:
+what is under way stays so.
+
 The usual acknowledgement is known by its shape, and its numbers are read when somebody asks for them; everything else is
 read at once. Numbers are summed over a run.
 
@@ -49,6 +54,7 @@ from jsproto.errors import (
     NoResponders,
     RequestTimeout,
     StatusError,
+    WindowFull,
     shorten,
 )
 from jsproto.jetstream.api.errors import Asked
@@ -170,6 +176,8 @@ class PublishWindow(Conversation[PublishResult]):
         max_results: how many results are kept for whoever doesn't take them.
         resend: after a lost link, send messages with an id again (``Nats-Msg-Id``); the stream has to remember ids for as long
             as ``ack_timeout``.
+        stall_wait: seconds that an offer waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as it
+            takes.
 
     Attributes:
         taken: how many messages were taken, which is the number of the last one.
@@ -186,6 +194,7 @@ class PublishWindow(Conversation[PublishResult]):
         "_doubtful",
         "_draining",
         "_flight",
+        "_full_since",
         "_keep",
         "_max_results",
         "_newest",
@@ -194,6 +203,8 @@ class PublishWindow(Conversation[PublishResult]):
         "_results",
         "_retries",
         "_retry_wait",
+        "_stall_wait",
+        "_stalled",
         "_timeout",
         "_wanted",
         "counts",
@@ -208,7 +219,9 @@ class PublishWindow(Conversation[PublishResult]):
         "_doubtful": PLAIN,
         "_draining": PLAIN,
         "_flight": PART,
+        "_full_since": PLAIN,
         "_newest": PLAIN,
+        "_stalled": PLAIN,
         "_wanted": PLAIN,
         "dropped": PLAIN,
         "duplicates": PLAIN,
@@ -227,6 +240,7 @@ class PublishWindow(Conversation[PublishResult]):
         results: bool = True,
         max_results: int = 65_536,
         resend: bool = False,
+        stall_wait: float | None = None,
     ) -> None:
         super().__init__()
         for name, given, least in (("retries", retries, 0), ("max_results", max_results, 1)):
@@ -238,6 +252,8 @@ class PublishWindow(Conversation[PublishResult]):
             raise InvalidConfig(f"expected a finite ack_timeout > 0 s, seen {shorten(ack_timeout)}")
         if not (isfinite(retry_wait) and retry_wait >= 0):
             raise InvalidConfig(f"expected a finite retry_wait >= 0 s, seen {shorten(retry_wait)}")
+        if stall_wait is not None and not (isfinite(stall_wait) and stall_wait >= 0):
+            raise InvalidConfig(f"expected a finite stall_wait >= 0 s, or None, seen {shorten(stall_wait)}")
         self._flight = InFlight(max_pending, max_bytes)
         self._timeout = ack_timeout
         self._retries = retries
@@ -252,6 +268,10 @@ class PublishWindow(Conversation[PublishResult]):
         self._doubtful: dict[int, None] = {}
         self._draining = False
         self._wanted = 0
+        self._stall_wait = stall_wait
+        #: When the first offer was refused since which there was no room, and whether that is too long ago.
+        self._full_since: float | None = None
+        self._stalled = False
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         #: Body of the acknowledgement that came last, and where its message went.
         self._newest: tuple[bytes, str] = (b"", "")
@@ -285,16 +305,22 @@ class PublishWindow(Conversation[PublishResult]):
 
     @property
     def room(self) -> bool:
-        """Whether the message that was refused last would be taken now, or a small one if none was."""
-        return self.port.up and not self._draining and not self.ended and self._flight.fits(self._wanted)
+        """Whether the message that was refused last would be taken now, or a small one if none was; or has waited too long."""
+        return not self._draining and not self.ended and (self._stalled or self._fits)
 
     @property
     def deadline(self) -> float | None:
-        """The oldest ack timeout or the next attempt, whichever comes first; an ack timeout may be shown early."""
+        """The oldest ack timeout, the next attempt or the end of the wait for room, whichever comes first.
+
+        An ack timeout may be shown early.
+        """
         due = self._flight.due
         if self._parked:
             at = self._parked[0][0]
-            return at if due is None or at < due else due
+            due = at if due is None or at < due else due
+        if self._full_since is not None and self._stall_wait is not None and not self._stalled:
+            at = self._full_since + self._stall_wait
+            due = at if due is None or at < due else due
         return due
 
     # ------------------------------------------------------------------ the user's side
@@ -306,6 +332,7 @@ class PublishWindow(Conversation[PublishResult]):
             ConversationClosed: the window is draining or has ended.
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
+            WindowFull: there was no room for ``stall_wait``.
         """
         subject, payload, headers = unpacked(item)
         if self._draining or self.ended:
@@ -317,9 +344,11 @@ class PublishWindow(Conversation[PublishResult]):
         size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
         port = self.port
         if not port.up or not flight.fits(size):
-            self._wanted = size
+            self._refuse(size, now)
             return False
         self._wanted = 0
+        if self._full_since is not None:  # this one is smaller than the one that waits
+            self._relieved()
         token = port.ask(subject, payload, headers)
         self.taken = number = self.taken + 1
         flight.sent(token, (number, now + self._timeout, 0, size, subject, payload, headers))
@@ -384,6 +413,7 @@ class PublishWindow(Conversation[PublishResult]):
             token = self.port.ask(subject, payload, headers)
             self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
         self._settle()
+        self._stalled = self._too_long(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
@@ -401,6 +431,7 @@ class PublishWindow(Conversation[PublishResult]):
             for adrift in [token for token in flight.open if token.startswith(_ADRIFT)]:
                 message = cast("Sent", flight.answered(adrift))
                 flight.again(self.port.ask(*message[TO:]), message)
+        self._settle()
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """A publish was refused, so no answer will come; or the inbox, then none will ever come."""
@@ -429,7 +460,34 @@ class PublishWindow(Conversation[PublishResult]):
             text = "closed before the acknowledgement came; unknown if stored"
             self._give_up(Outcome.CLOSED, ConnectionClosed(text))
             self._bound()
+            self._relieved()
             self.end(error)
+
+    # ------------------------------------------------------------------ how long it is full
+
+    @property
+    def _fits(self) -> bool:
+        """Whether there is room for the message that was refused last."""
+        return self.port.up and self._flight.fits(self._wanted)
+
+    def _refuse(self, size: int, now: float) -> None:
+        """There is no room for so many bytes: whoever offers them waits, or has done so for too long."""
+        self._wanted = size
+        if self._full_since is None:
+            self._full_since = now
+        if self._too_long(now):
+            waited = now - self._full_since
+            self._relieved()
+            raise WindowFull(self._flight.pending, self._flight.bytes, waited, up=self.port.up)
+
+    def _relieved(self) -> None:
+        """Nobody waits for room, or it is as if nobody had."""
+        self._full_since = None
+        self._stalled = False
+
+    def _too_long(self, now: float) -> bool:
+        since, most = self._full_since, self._stall_wait
+        return since is not None and most is not None and since + most <= now
 
     # ------------------------------------------------------------------ how messages end
 
@@ -489,8 +547,10 @@ class PublishWindow(Conversation[PublishResult]):
             self._results.append((message[NUMBER], outcome, message[TO], body, error_written(error)))
 
     def _settle(self) -> None:
-        """Messages may have ended: that ends a window that drains, when nothing is under way any more."""
+        """Messages may have ended: nobody waits for room where some is, and a drain ends with the last of them."""
         self._bound()
+        if self._full_since is not None and (self._draining or self._fits):
+            self._relieved()
         if self._draining and not self.ended and not self._flight.pending:
             self.end()
 

@@ -10,7 +10,14 @@ import anyio
 import pytest
 import trio
 
-from jsproto.errors import ConnectFailed, Disconnected, LocalProtocolError, RequestTimeout, ServerError
+from jsproto.errors import (
+    ConnectFailed,
+    Disconnected,
+    LocalProtocolError,
+    RequestTimeout,
+    ServerError,
+    WindowFull,
+)
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.testing import SimServer
 from jsproto_io import asyncio as on_asyncio
@@ -91,6 +98,43 @@ def test_of_a_long_turn_the_first_commands_are_with_the_server_before_it_ends(fl
     for written in server.run(story, backend=flavour.backend):
         assert 200 < written < 300  # in a few writes, and the rest behind the turn
     assert waiting(server) == 0
+
+
+@pytest.mark.parametrize("stall_wait", [2.0, 0.0])
+def test_a_put_does_not_wait_for_room_for_longer_than_was_said(flavour, server, stall_wait):
+    async def story():
+        async with flavour.connect(ELSEWHERE) as nc:
+            js = nc.jetstream()
+            await js.create_stream(name="SILENT", subjects=["silent"], no_ack=True)
+            begun = server.clock.now
+            try:
+                async with js.publish_window(
+                    max_pending=2, ack_timeout=60.0, stall_wait=stall_wait
+                ) as window:
+                    for each in range(3):
+                        await window.put(("silent", b"%d" % each))
+            except WindowFull as full:
+                await nc.flush()
+                return full.pending, full.waited, server.clock.now - begun
+
+    pending, waited, virtual = server.run(story, backend=flavour.backend)
+
+    assert (pending, server.request("STREAM.INFO.SILENT")["state"]["messages"]) == (2, 2)
+    assert [waited, virtual] == pytest.approx([stall_wait, stall_wait], abs=0.01)
+
+
+def test_a_put_does_not_wait_for_a_link_for_longer_than_was_said(flavour, server):
+    async def story():
+        async with flavour.connect(ELSEWHERE) as nc:
+            await stocked(nc)
+            async with nc.jetstream().publish_window(stall_wait=2.0) as window:
+                server.kill()
+                with pytest.raises(Disconnected):
+                    await nc.flush()
+                with pytest.raises(WindowFull, match="0 messages of 0 bytes under way and no link for 2"):
+                    await window.put(("ORDERS.a", b""))
+
+    server.run(story, backend=flavour.backend)
 
 
 def test_half_a_minute_of_patience_takes_no_time(flavour, server):
@@ -305,6 +349,25 @@ def test_without_await_messages_are_consumed_and_acknowledged(server):
     assert [b"0", b"1", b"2"] == seen
     assert waiting(server) == 0
     assert (1, 0) == (server.accepted, server.connected)
+
+
+@pytest.mark.parametrize("stall_wait", [2.0, 0.0])
+@pytest.mark.parametrize("pump", [False, True])
+def test_without_await_a_put_does_not_wait_for_room_for_longer_than_was_said(server, pump, stall_wait):
+    with server, blocking.connect(ELSEWHERE, pump=pump) as nc:
+        js = nc.jetstream()
+        js.create_stream(name="SILENT", subjects=["silent"], no_ack=True)
+        begun, told = server.clock.now, []
+        try:
+            with js.publish_window(max_pending=2, ack_timeout=60.0, stall_wait=stall_wait) as window:
+                for each in range(3):
+                    window.put(("silent", b"%d" % each))
+        except WindowFull as full:
+            told += [full.pending, full.waited, server.clock.now - begun]
+        nc.flush()
+
+    assert told == pytest.approx([2, stall_wait, stall_wait], abs=0.01)
+    assert server.request("STREAM.INFO.SILENT")["state"]["messages"] == 2
 
 
 @pytest.mark.parametrize("pump", [False, True])

@@ -20,6 +20,7 @@ from jsproto.errors import (
     PermissionViolation,
     RequestTimeout,
     StatusError,
+    WindowFull,
 )
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
 from jsproto.jetstream.api.puback import PubAck, pub_ack
@@ -194,6 +195,9 @@ def test_a_window_opened_without_a_link_publishes_once_there_is_one():
         {"retries": True},
         {"retry_wait": -0.1},
         {"retry_wait": float("inf")},
+        {"stall_wait": -0.1},
+        {"stall_wait": float("inf")},
+        {"stall_wait": float("nan")},
         {"max_results": 0},
         {"max_results": 1.5},
     ],
@@ -670,6 +674,146 @@ def test_closing_bounds_the_results_too():
 
 def test_a_result_can_be_made_by_hand():
     assert PublishResult(1, Outcome.ACKED, "a", ACK).ack.stream == "S"
+
+
+# ------------------------------------------------------------------------------------------------ how long it is full
+
+
+def full(window, now=1.0, item=("b", b"22")):
+    """An offer that is refused because the window is full."""
+    assert window.offered(item, now) is False
+
+
+def test_who_waits_for_room_too_long_is_woken_and_told_what_is_under_way():
+    window = opened(max_pending=2, stall_wait=2.0)
+    put(window, "aa", "a")
+    full(window)
+
+    assert (window.deadline, window.room) == (3.0, False)
+    window.ticked(2.9)
+    assert (window.deadline, window.room) == (3.0, False)
+    window.ticked(3.0)
+    assert (window.deadline, window.room) == (5.0, True)
+    with pytest.raises(
+        WindowFull, match=r"2 messages of 5 bytes under way for 2\.000 s; nothing was sent"
+    ) as told:
+        window.offered(("b", b"22"), 3.0)
+    assert isinstance(told.value, LocalProtocolError)
+    assert (told.value.pending, told.value.pending_bytes, told.value.waited) == (2, 5, 2.0)
+    assert (window.taken, window.pending, window.room) == (2, 2, False)
+    assert publishes(window) == []
+
+
+def test_after_an_offer_that_waited_too_long_the_time_begins_anew():
+    window = opened(max_pending=1, stall_wait=1.0, ack_timeout=60.0)
+    put(window, "a")
+    for begun in (1.0, 7.0):
+        full(window, begun)
+        full(window, begun + 0.9)
+        with pytest.raises(WindowFull):
+            window.offered(("b", b"22"), begun + 1.0)
+        assert window.deadline == 60.0
+
+
+def test_room_that_comes_in_time_or_too_late_for_the_wait_is_used():
+    for tick in (1.5, 2.0):
+        window = opened(max_pending=1, stall_wait=1.0)
+        (token,) = put(window, "a")
+        full(window)
+        window.ticked(tick)
+        answer(window, token, now=tick)
+
+        assert window.room
+        assert window.deadline is None
+        put(window, "b", now=tick + 5.0)
+        full(window, tick + 5.5)
+
+
+def test_a_wait_is_over_when_there_was_room_though_nobody_used_it():
+    window = opened(max_pending=1, stall_wait=1.0)
+    put(window, "a")
+    full(window, 0.5)
+    lose(window, 0.6)  # it ends what is under way
+    regain(window, 0.7)
+    lose(window, 0.8)
+    full(window, 2.0)
+
+    assert window.deadline == 3.0
+    window.ticked(3.0)
+    with pytest.raises(WindowFull, match="0 messages of 0 bytes under way and no link for 1"):
+        window.offered(("b", b"22"), 3.0)
+
+
+def test_a_message_that_fits_ends_the_wait_of_a_larger_one():
+    window = opened(max_bytes=10, stall_wait=1.0)
+    put(window, "aaaaa")
+    full(window, 1.0, ("b", b"large"))
+    put(window, "b", now=1.5)
+
+    assert window.deadline == 5.0
+    full(window, 1.9, ("b", b"large"))
+    assert window.deadline == 2.9
+
+
+def test_without_any_wait_a_full_window_says_so_at_once():
+    window = opened(max_pending=1, stall_wait=0.0)
+    put(window, "a")
+    for now in (1.0, 1.0, 2.0):
+        with pytest.raises(WindowFull, match=r"for 0\.000 s"):
+            window.offered(("b", b""), now)
+    assert (window.deadline, window.room) == (5.0, False)
+
+
+def test_without_a_bound_it_waits_as_long_as_it_takes():
+    window = opened(max_pending=1, ack_timeout=1e6)
+    put(window, "a")
+    for now in (1.0, 1e5):
+        full(window, now)
+        window.ticked(now)
+
+    assert (window.deadline, window.room) == (1e6, False)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_nobody_waits_for_room_in_a_window_that_drains_or_was_closed(late):
+    for end in (lambda each: each.told(Wish.DRAIN, 2.5), lambda each: each.closed(None, 2.5)):
+        window = opened(max_pending=1, stall_wait=1.0, ack_timeout=60.0)
+        put(window, "a")
+        full(window)
+        if late:
+            window.ticked(2.0)
+        end(window)
+
+        assert window.deadline in {60.0, None}
+        assert not window.room
+        with pytest.raises(ConversationClosed):
+            window.offered(("b", b""), 9.0)
+
+
+def test_the_next_attempt_comes_before_the_end_of_the_wait_or_behind_it():
+    for wait, due in ((1.0, 1.35), (0.2, 1.2)):
+        window = opened(max_pending=1, stall_wait=wait)
+        (token,) = put(window, "a")
+        full(window)
+        answer(window, token, body=b"", block=NOBODY, now=1.1)
+
+        assert window.deadline == pytest.approx(due)
+
+
+def test_the_wait_for_room_goes_on_from_a_snapshot():
+    for tick in (1.5, 3.0):
+        window = opened(max_pending=1, stall_wait=2.0)
+        put(window, "a")
+        full(window)
+        window.ticked(tick)
+        data = window.snapshot()
+        other = PublishWindow(max_pending=1, stall_wait=2.0)
+        other.restore(data)
+
+        assert other.snapshot() == data
+        assert (other.deadline, other.room) == (window.deadline, window.room)
+        with pytest.raises(WindowFull, match="1 messages"):
+            other.offered(("b", b"22"), 3.0)
 
 
 # ------------------------------------------------------------------------------------------------ snapshots
