@@ -114,11 +114,8 @@ class WindowFull(LocalProtocolError):
         waited: seconds since the first offer that was refused.
     """
 
-    def __init__(self, pending: int, pending_bytes: int, waited: float, *, up: bool = True) -> None:
-        super().__init__(
-            f"expected room in the window within its stall_wait, seen {pending} messages of {pending_bytes} bytes under way"
-            f"{'' if up else ' and no link'} for {waited:.3f} s; nothing was sent"
-        )
+    def __init__(self, message: str, pending: int = 0, pending_bytes: int = 0, waited: float = 0.0) -> None:
+        super().__init__(message)
         self.pending = pending
         self.pending_bytes = pending_bytes
         self.waited = waited

@@ -478,7 +478,11 @@ class PublishWindow(Conversation[PublishResult]):
         if self._too_long(now):
             waited = now - self._full_since
             self._relieved()
-            raise WindowFull(self._flight.pending, self._flight.bytes, waited, up=self.port.up)
+            seen = f"{self.pending} messages of {self.pending_bytes} bytes under way"
+            if not self.port.up:
+                seen += " and no link"
+            text = f"expected room within a stall_wait of {self._stall_wait} s, seen {seen} for {waited:.3f} s; nothing was sent"
+            raise WindowFull(text, self.pending, self.pending_bytes, waited)
 
     def _relieved(self) -> None:
         """Nobody waits for room, or it is as if nobody had."""
