@@ -1431,6 +1431,52 @@ class SyncStream:
         )
         return self._nc.run(described)
 
+    def publish_window(
+        self,
+        *,
+        max_pending: int = 1000,
+        max_bytes: int = 0,
+        ack_timeout: float | None = None,
+        retries: int = 2,
+        retry_wait: float = 0.25,
+        results: bool = True,
+        max_results: int = 65536,
+        resend: bool = False,
+        stall_wait: float | None = None,
+    ) -> SyncSink[PublishResult]:
+        """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
+
+        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
+        one that is sealed. Single messages are not looked at.
+
+        Args:
+            max_pending: messages under way.
+            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
+            ack_timeout: seconds within which each message ends.
+            retries: how often a message that met no responders is sent again.
+            retry_wait: seconds before each of these.
+            results: whether acknowledgements are handed out too, not only failures.
+            max_results: how many results are kept for whoever does not take them.
+            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
+                it takes.
+
+        Raises:
+            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot; nothing was sent.
+        """
+        described = self._pure.publish_window(
+            max_pending=max_pending,
+            max_bytes=max_bytes,
+            ack_timeout=ack_timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+            results=results,
+            max_results=max_results,
+            resend=resend,
+            stall_wait=stall_wait,
+        )
+        return self._nc.sink(described)
+
     def publish_batch(
         self,
         messages: Iterable[Publish | tuple[str, bytes]],

@@ -103,6 +103,7 @@ def calls() -> Iterator[tuple[type[object], str, tuple[object, ...], dict[str, o
     yield JetStream, "publish_batch", ([("s.a", b"x")],), {}, "run", WholeBatch
     yield JetStream, "batch", (), {"eob": True}, "sink", BatchPublish
     yield JetStream, "ingest", (), {"gaps": "ok"}, "sink", FastIngest
+    yield Stream, "publish_window", (), {"stall_wait": 1.0}, "sink", PublishWindow
     yield Stream, "publish_batch", ([("s.a", b"x")],), {}, "run", WholeBatch
     yield Stream, "batch", (), {"eob": True}, "sink", BatchPublish
     yield Stream, "ingest", (), {"gaps": "ok"}, "sink", FastIngest

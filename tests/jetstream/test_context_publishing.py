@@ -8,6 +8,7 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.context import JetStream, Stream
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.window import PublishWindow
 from jsproto.wire.headers import Headers
 from tests.jetstream.context_rig import answer, opened
 
@@ -94,6 +95,32 @@ def test_batches_are_made_with_the_times_of_the_facade():
     assert whole.deadline == 2.0
     assert js.batch(batch_id="b2", eob=True).batch_id == "b2"
     assert js.ingest(batch_id="b3", gaps="ok").batch_id == "b3"
+
+
+def test_a_window_to_a_stream_that_is_known_to_acknowledge_nothing_is_refused(js):
+    with pytest.raises(InvalidConfig, match="no_ack = True: the stream acknowledges nothing"):
+        known(js, no_ack=True).publish_window()
+
+
+def test_a_window_to_a_stream_that_acknowledges_or_is_not_known_has_the_options_of_any_other(js):
+    asked = {
+        "max_pending": 2,
+        "max_bytes": 3,
+        "ack_timeout": 4.0,
+        "retries": 5,
+        "retry_wait": 6.0,
+        "results": False,
+        "max_results": 7,
+        "resend": True,
+        "stall_wait": 8.0,
+    }
+    names = [name for name in PublishWindow.__slots__ if name not in {"_flight", "_results", "_parked"}]
+    for stream in (known(js), js.stream("S")):
+        for options in ({}, asked):
+            made, other = stream.publish_window(**options), PublishWindow(**options)
+            assert [getattr(made, name) for name in names] == [getattr(other, name) for name in names]
+            assert made._flight.max_messages == other._flight.max_messages
+            assert made._flight.max_bytes == other._flight.max_bytes
 
 
 def test_a_stream_that_is_known_to_take_no_batches_is_refused(js):

@@ -102,6 +102,8 @@ def test_a_stream_that_acknowledges_nothing_is_refused_by_its_handle_and_unknown
     stream = make(no_ack=True)
     with pytest.raises(InvalidConfig, match="no_ack"):
         stream.publish("p.a", b"1")
+    with pytest.raises(InvalidConfig, match="no_ack"):
+        stream.publish_window()
     with pytest.raises(RequestTimeout, match="no_ack streams never answer"):
         js.publish("p.a", b"2", timeout=0.2)
 

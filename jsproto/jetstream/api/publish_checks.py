@@ -43,6 +43,11 @@ def check_publish(
     return tuple(findings(PUBLISH_RULES, _facts(config, subject, size, options)))
 
 
+def check_window(config: StreamConfig) -> tuple[Finding, ...]:
+    """What a stream of this configuration would refuse about any message, or never answer."""
+    return tuple(findings(WINDOW_RULES, {setting: getattr(config, setting) for setting in _SETTINGS}))
+
+
 def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[Finding, ...]:
     """What a stream of this configuration would refuse about any atomic batch, or any fast one."""
     facts = {**{setting: getattr(config, setting) for setting in _SETTINGS}, "fast": fast, "atomic": not fast}
@@ -108,6 +113,10 @@ _SETTINGS: Final = (
 )
 
 # fmt: off
+WINDOW_RULES: Final = (
+    Rule(0, "no_ack", "the stream acknowledges nothing, so no message of a window ever ends well", _set("no_ack")),
+    Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
+)
 BATCH_RULES: Final = (
     Rule(0, "no_ack", "the stream acknowledges nothing, so no batch ever ends", _set("no_ack")),
     Rule(10109, "sealed", "takes no messages any more", _set("sealed")),

@@ -19,7 +19,7 @@ from jsproto.jetstream.api.ingest import GapMode
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
-from jsproto.jetstream.api.publish_checks import check_batching, check_publish, refuse
+from jsproto.jetstream.api.publish_checks import check_batching, check_publish, check_window, refuse
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.upkeep import Purge
@@ -44,6 +44,7 @@ from jsproto.jetstream.settings import (
     seconds_of,
 )
 from jsproto.jetstream.snapshot import PATIENCE, Snapshot
+from jsproto.jetstream.window import PublishWindow
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import consumer_name, stream_name
@@ -122,6 +123,53 @@ class Stream:
             )
 
         return Procedure(steps)
+
+    def publish_window(
+        self,
+        *,
+        max_pending: int = 1000,
+        max_bytes: int = 0,
+        ack_timeout: float | None = None,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float = DEFAULT_RETRY_WAIT,
+        results: bool = True,
+        max_results: int = 65_536,
+        resend: bool = False,
+        stall_wait: float | None = None,
+    ) -> PublishWindow:
+        """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
+
+        If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
+        one that is sealed. Single messages are not looked at.
+
+        Args:
+            max_pending: messages under way.
+            max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
+            ack_timeout: seconds within which each message ends.
+            retries: how often a message that met no responders is sent again.
+            retry_wait: seconds before each of these.
+            results: whether acknowledgements are handed out too, not only failures.
+            max_results: how many results are kept for whoever does not take them.
+            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
+            stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
+                it takes.
+
+        Raises:
+            InvalidConfig: a bound, number or time that cannot work, or a stream that cannot; nothing was sent.
+        """
+        if self.cached is not None:
+            refuse(check_window(self.cached.config), self.name)
+        return self.js.publish_window(
+            max_pending=max_pending,
+            max_bytes=max_bytes,
+            ack_timeout=ack_timeout,
+            retries=retries,
+            retry_wait=retry_wait,
+            results=results,
+            max_results=max_results,
+            resend=resend,
+            stall_wait=stall_wait,
+        )
 
     def publish_batch(
         self,

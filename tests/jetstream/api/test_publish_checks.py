@@ -10,8 +10,10 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.publish_checks import (
     BATCH_RULES,
     PUBLISH_RULES,
+    WINDOW_RULES,
     check_batching,
     check_publish,
+    check_window,
     refuse,
 )
 from jsproto.jetstream.api.publish_options import NOTHING_ASKED, PublishOptions
@@ -85,6 +87,17 @@ def test_what_the_stream_takes_passes(stream, options) -> None:
 
     assert found == ()
     refuse(found, "S")
+
+
+@pytest.mark.parametrize(
+    ("rule", "stream"), list(zip(WINDOW_RULES, [config(no_ack=True), config(sealed=True)], strict=True))
+)
+def test_each_row_about_windows_refuses_its_stream(rule, stream) -> None:
+    assert check_window(stream)[0].rule is rule
+
+
+def test_a_stream_that_acknowledges_takes_a_window() -> None:
+    assert check_window(config()) == ()
 
 
 BATCHES = [
