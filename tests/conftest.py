@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ DEBIAN_VERSION = "2.9.10"  # older than anything on PyPI; Debian 12 carries it
 settings.register_profile("jsproto", deadline=None)
 settings.register_profile("jsproto-ci", deadline=None, derandomize=True)
 settings.load_profile("jsproto-ci" if os.environ.get("CI") else "jsproto")
+
+# Whoever is started in the background by a shell without job control ignores SIGINT, and so a test that presses Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
