@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 def long_run(name: str, *words: str) -> tuple[int, list[dict[str, object]]]:
     command = [sys.executable, str(HERE / name), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
     assert done.stderr == ""
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
