@@ -106,6 +106,7 @@ def test_a_reason_that_is_no_text_is_refused(reason):
 def test_next_says_what_a_pull_says():
     assert Next().payload() == b"+NXT 1"
     assert Next(batch=7).payload() == b"+NXT 7"
+    assert Next(max_bytes=512).payload() == b'+NXT {"batch":1,"max_bytes":512}'
     assert (
         Next(batch=5, expires=1.5, max_bytes=1024, no_wait=True).payload()
         == b'+NXT {"batch":5,"expires":1500000000,"max_bytes":1024,"no_wait":true}'
