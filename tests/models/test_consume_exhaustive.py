@@ -1,50 +1,26 @@
 """Every order of events up to a length, through a consume on a bare port; states that are the same are visited once.
 
 A state is the snapshot of the machine with its port, less what is history only: absolute times become differences to now,
-names of tokens and inboxes become their order, and counters of what is over are left out. From each state every letter of
-the alphabet is tried. What must hold is said of each step, by comparing what was with what is (invariants 10 to 20, and
-what timers promise), so that nothing has to be remembered about the way there.
+names of tokens and inboxes become their order, and counters of what is over are left out. The search is that of
+`tests.models.orders`; what must hold of each step are invariants 10 to 20, and what timers promise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import pytest
 
-from jsproto.core.conversation import Port, Sids, Wish
-from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
 from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import Pull
 from jsproto.wire.commands import Publish, Sub, Unsub
+from tests.models import orders
+from tests.models.orders import COMMON, NEXT, REPLY, SIZE, Point
 
-NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-REPLY: Final = "$JS.ACK.S.C.1.1.1.1795811553265218855.0"
-SIZE: Final = len(REPLY) + len("s.a")
-LOST: Final = Disconnected("the link was lost")
-RUNNING: Final = {ConsumeState.PULLING, ConsumeState.STOPPING}
-
-#: Letters that are a status of the oldest open pull: code and text; the headers are what it owes.
-STATUSES: Final = {
-    "heartbeat": (100, "Idle Heartbeat"),
-    "expired": (408, "Request Timeout"),
-    "empty": (404, "No Messages"),
-    "moved": (409, "Leadership Change"),
-    "refused": (409, "Exceeded MaxWaiting"),
-    "gone": (503, ""),
-    "deleted": (409, "Consumer Deleted"),
-    "unknown": (499, "Something New"),
-    "too large": (409, "Message Size Exceeds MaxBytes"),
-    "pin lost": (423, "Nats-Pin-Id mismatch"),
-    "for good": (409, "Consumer is push based"),
-    "strange": (100, "Something New"),
-}
-ALPHABET: Final = (
-    *STATUSES, "data", "late", "corrects", "ahead", "stray", "take", "tick", "tick late", "down", "up", "fence", "stop", "drain",
-    "close", "denied", "connection over",
-)  # fmt: skip
+#: A status is one of the oldest open pull.
+STATUSES: Final = {**orders.STATUSES, "for good": (409, "Consumer is push based")}
+ALPHABET: Final = (*STATUSES, "data", "late", "corrects", "ahead", "stray", *COMMON)
 
 #: State that no step can see, or that is the same for all: each with its reason.
 LEFT_OUT: Final = {
@@ -65,29 +41,12 @@ LOOKED_AT: Final = {
 }  # fmt: skip
 
 
-class Point(NamedTuple):
-    """A state that was reached: how to get it back, and the way there."""
-
-    snapshot: Mapping[str, object]
-    now: float
-    way: tuple[str, ...]
-
-
-class World:
+class World(orders.World):
     """A consume in the state of a point, and what happens to it."""
 
     def __init__(self, options: ConsumeOptions, point: Point | None = None) -> None:
         self.consume: Consume[JsMessage] = Consume(NEXT, options)
-        self.now = 0.0
-        if point is None:
-            self.consume.port = Port()
-            self.consume.opened(0.0)
-            self.consume.port.commands.clear()
-            return
-        generation = point.snapshot["port"]["generation"]
-        self.consume.port = Port(sids=Sids(1 + generation))
-        self.consume.restore(point.snapshot)
-        self.now = point.now
+        super().__init__(self.consume, point)
 
     def key(self) -> tuple[object, ...]:
         """The state, as far as anything to come depends on it."""
@@ -144,54 +103,20 @@ class World:
             filled = list(consume.ledger.filled.values())
             if not filled or not port.up:
                 return False
-            self._says(filled[-1].token, 408, "Request Timeout", 1, min(SIZE, filled[-1].max_bytes))
+            self.says(filled[-1].token, 408, "Request Timeout", 1, min(SIZE, filled[-1].max_bytes))
         elif letter == "ahead":
             # The newest pull was served before the older ones: it is owed less than we think.
             pulls = list(consume.ledger.open.values())
             if len(pulls) < 2 or pulls[0].got == 0:
                 return False
             size = max(0, pulls[-1].owed_bytes - SIZE)
-            self._says(pulls[-1].token, 408, "Request Timeout", pulls[-1].owed - 1, size)
+            self.says(pulls[-1].token, 408, "Request Timeout", pulls[-1].owed - 1, size)
         elif letter == "stray":
             if not port.up:
                 return False
-            self._says(f"{port.subject[:-1]}999", 408, "Request Timeout", 5, 500)
-        elif letter == "take":
-            if not consume.backlog.count:
-                return False
-            assert isinstance(consume.take(self.now), JsMessage)
-        elif letter in {"tick", "tick late"}:
-            deadline = consume.deadline
-            if deadline is None:
-                return False
-            self.now = max(self.now, deadline) + (0.7 if letter == "tick late" else 0.0)
-            consume.ticked(self.now)
-        elif letter == "down":
-            if not port.up:
-                return False
-            port.up = False
-            port.fences.clear()
-            consume.link_down(LOST, self.now)
-        elif letter == "up":
-            if port.up:
-                return False
-            port.up = True
-            port.renew()
-            consume.link_up(self.now)
-        elif letter == "fence":
-            if not port.fences:
-                return False
-            consume.fenced(port.fences.popleft(), self.now)
-        elif letter == "close":
-            consume.closed(None, self.now)
-        elif letter == "denied":
-            consume.refused(NEXT, PermissionViolation("no", NEXT), self.now)
-        elif letter == "connection over":
-            port.up = False
-            port.fences.clear()
-            consume.closed(ConnectionClosed("over"), self.now)
+            self.says(f"{port.subject[:-1]}999", 408, "Request Timeout", 5, 500)
         else:
-            consume.told(Wish[letter.upper()], self.now)
+            return self.common(letter)
         return True
 
     def _status(self, letter: str) -> bool:
@@ -199,19 +124,12 @@ class World:
         if not open_pulls:
             return False
         pull = next(iter(open_pulls.values()))
-        self._says(
+        self.says(
             pull.token,
             *STATUSES[letter],
             *((pull.owed, pull.owed_bytes) if letter in {"expired", "too large"} else ()),
         )
         return True
-
-    def _says(self, token: str, code: int, text: str, messages: int = -1, size: int = 0) -> None:
-        headers = (
-            f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n" if messages >= 0 else ""
-        )
-        block = f"NATS/1.0 {code} {text}\r\n{headers}\r\n".encode()
-        self.consume.delivered([(self.consume.port.sid, token, "", block, b"")], self.now)
 
     def _comes(self, sid: str) -> None:
         self.consume.delivered([(sid, "s.a", REPLY, None, b"")], self.now)
@@ -335,32 +253,20 @@ def comes_to_an_end(options: ConsumeOptions, point: Point) -> None:
 
 def explore(options: ConsumeOptions, length: int) -> int:
     """All orders up to a length; gives the number of different states."""
-    world = World(options)
-    known = {world.key()}
-    frontier = [Point(world.consume.snapshot(), world.now, ())]
-    for _ in range(length):
-        reached: list[Point] = []
-        for point in frontier:
-            for letter in ALPHABET:
-                world = World(options, point)
-                before = seen(world)
-                try:
-                    if not world.step(letter):
-                        continue
-                    judge_step(world, before, letter)
-                    key = world.key()
-                    if key in known:
-                        continue
-                    known.add(key)
-                    fresh = Point(world.consume.snapshot(), world.now, (*point.way, letter))
-                    if world.consume.state is ConsumeState.STOPPING and world.consume.port.up:
-                        comes_to_an_end(options, fresh)
-                except Exception as error:
-                    error.add_note(f"after {' '.join((*point.way, letter))!r}")
-                    raise
-                reached.append(fresh)
-        frontier = reached
-    return len(known)
+
+    def ends(world: World, point: Point) -> None:
+        if world.consume.state is ConsumeState.STOPPING and world.consume.port.up:
+            comes_to_an_end(options, point)
+
+    return orders.explore(
+        begun=[("up", World(options))],
+        at=lambda point: World(options, point),
+        alphabet=ALPHABET,
+        seen=seen,
+        judge=judge_step,
+        ends=ends,
+        length=length,
+    )
 
 
 QUICK: Final = {"expires": 2.0, "idle_heartbeat": 1.0, "retry_wait": 0.5, "retry_wait_max": 1.0}

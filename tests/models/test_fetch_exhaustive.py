@@ -1,49 +1,30 @@
 """Every order of events up to a length of 8, through a fetch on a bare port; states that are the same are visited once.
 
-As `test_consume_exhaustive`, of which this is the smaller sibling: a state is the snapshot less what is history only, and what
-must hold is said of each step.
+The search is that of `tests.models.orders`: a state is the snapshot less what is history only, and what must hold is said of each step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf
 from typing import Final, NamedTuple
 
 import pytest
 
-from jsproto.core.conversation import Port, Sids, Wish
-from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
 from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions, FetchState
 from jsproto.jetstream.message import JsMessage
 from jsproto.wire.commands import Publish, Sub, Unsub
+from tests.models import orders
+from tests.models.orders import COMMON, NEXT, REPLY, SIZE, Point
 
-NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-REPLY: Final = "$JS.ACK.S.C.1.1.1.1795811553265218855.0"
-SIZE: Final = len(REPLY) + len("s.a")
-LOST: Final = Disconnected("the link was lost")
 ASKING: Final = {FetchState.PULLING, FetchState.WAITING}
 
 STATUSES: Final = {
-    "heartbeat": (100, "Idle Heartbeat"),
-    "expired": (408, "Request Timeout"),
+    **orders.STATUSES,
     "others first": (408, "Requests Pending"),
-    "empty": (404, "No Messages"),
     "completed": (409, "Batch Completed"),
-    "moved": (409, "Leadership Change"),
-    "refused": (409, "Exceeded MaxWaiting"),
-    "gone": (503, ""),
-    "deleted": (409, "Consumer Deleted"),
-    "unknown": (499, "Something New"),
-    "strange": (100, "Something New"),
-    "too large": (409, "Message Size Exceeds MaxBytes"),
-    "pin lost": (423, "Nats-Pin-Id mismatch"),
 }
 HARMLESS: Final = {"heartbeat", "strange", "stray"}
-ALPHABET: Final = (
-    *STATUSES, "data", "many", "stray", "take", "tick", "tick late", "down", "up", "fence", "stop", "drain", "close", "denied",
-    "connection over",
-)  # fmt: skip
+ALPHABET: Final = (*STATUSES, "data", "many", "stray", *COMMON)
 
 #: State that no step can see, or that is the same for all: each with its reason.
 LEFT_OUT: Final = {
@@ -56,27 +37,12 @@ LOOKED_AT: Final = {
 }  # fmt: skip
 
 
-class Point(NamedTuple):
-    """A state that was reached: how to get it back, and the way there."""
-
-    snapshot: Mapping[str, object]
-    now: float
-    way: tuple[str, ...]
-
-
-class World:
+class World(orders.World):
     """A fetch in the state of a point, and what happens to it."""
 
     def __init__(self, options: FetchOptions, point: Point | None = None, *, up: bool = True) -> None:
         self.fetch: Fetch[JsMessage] = Fetch(NEXT, options)
-        self.now = 0.0
-        if point is None:
-            self.fetch.port = Port(up=up)
-            self.fetch.opened(0.0)
-            return
-        self.fetch.port = Port(sids=Sids(1 + point.snapshot["port"]["generation"]))
-        self.fetch.restore(point.snapshot)
-        self.now = point.now
+        super().__init__(self.fetch, point, up=up)
 
     def key(self) -> tuple[object, ...]:
         """The state, as far as anything to come depends on it."""
@@ -98,7 +64,7 @@ class World:
             if pull is None or not port.up:
                 return False
             numbers = (pull.owed, pull.owed_bytes) if letter in {"expired", "too large", "completed"} else ()
-            self._says(pull.token, *STATUSES[letter], *numbers)
+            self.says(pull.token, *STATUSES[letter], *numbers)
         elif letter in {"data", "many"}:
             if not port.up or fetch.backlog.count > 3:
                 return False
@@ -107,51 +73,10 @@ class World:
         elif letter == "stray":
             if not port.up:
                 return False
-            self._says(f"{port.stem}999", 408, "Request Timeout", 5, 500)
-        elif letter == "take":
-            if not fetch.backlog.count:
-                return False
-            assert isinstance(fetch.take(self.now), JsMessage)
-        elif letter in {"tick", "tick late"}:
-            deadline = fetch.deadline
-            if deadline is None:
-                return False
-            self.now = max(self.now, deadline) + (0.7 if letter == "tick late" else 0.0)
-            fetch.ticked(self.now)
-        elif letter == "down":
-            if not port.up:
-                return False
-            port.up = False
-            port.fences.clear()
-            fetch.link_down(LOST, self.now)
-        elif letter == "up":
-            if port.up:
-                return False
-            port.up = True
-            port.renew()
-            fetch.link_up(self.now)
-        elif letter == "fence":
-            if not port.fences:
-                return False
-            fetch.fenced(port.fences.popleft(), self.now)
-        elif letter == "close":
-            fetch.closed(None, self.now)
-        elif letter == "denied":
-            fetch.refused(NEXT, PermissionViolation("no", NEXT), self.now)
-        elif letter == "connection over":
-            port.up = False
-            port.fences.clear()
-            fetch.closed(ConnectionClosed("over"), self.now)
+            self.says(f"{port.stem}999", 408, "Request Timeout", 5, 500)
         else:
-            fetch.told(Wish[letter.upper()], self.now)
+            return self.common(letter)
         return True
-
-    def _says(self, token: str, code: int, text: str, messages: int = -1, size: int = 0) -> None:
-        headers = (
-            f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n" if messages >= 0 else ""
-        )
-        block = f"NATS/1.0 {code} {text}".rstrip() + f"\r\n{headers}\r\n"
-        self.fetch.delivered([(self.fetch.port.sid, token, "", block.encode(), b"")], self.now)
 
 
 # ------------------------------------------------------------------ what must hold
@@ -243,36 +168,21 @@ def ends_in_time(options: FetchOptions, point: Point) -> None:
 
 def explore(options: FetchOptions, length: int) -> int:
     """All orders up to a length, opened with a link and without; gives the number of different states."""
-    known: set[tuple[object, ...]] = set()
-    frontier = []
-    for up in (True, False):
-        world = World(options, up=up)
-        world.fetch.port.commands.clear()
-        known.add(world.key())
-        frontier.append(Point(world.fetch.snapshot(), 0.0, ("up" if up else "down",)))
-    for _ in range(length):
-        reached: list[Point] = []
-        for point in frontier:
-            for letter in ALPHABET:
-                world = World(options, point)
-                before = seen(world)
-                try:
-                    if not world.step(letter):
-                        continue
-                    judge_step(world, before, letter)
-                    key = world.key()
-                    if key in known:
-                        continue
-                    known.add(key)
-                    fresh = Point(world.fetch.snapshot(), world.now, (*point.way, letter))
-                    if world.fetch.state in ASKING:
-                        ends_in_time(options, fresh)
-                except Exception as error:
-                    error.add_note(f"after {' '.join((*point.way, letter))!r}")
-                    raise
-                reached.append(fresh)
-        frontier = reached
-    return len(known)
+
+    def ends(world: World, point: Point) -> None:
+        if world.fetch.state in ASKING:
+            ends_in_time(options, point)
+
+    begun = [("up", World(options)), ("down", World(options, up=False))]
+    return orders.explore(
+        begun=begun,
+        at=lambda point: World(options, point),
+        alphabet=ALPHABET,
+        seen=seen,
+        judge=judge_step,
+        ends=ends,
+        length=length,
+    )
 
 
 @pytest.mark.parametrize(
