@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Steps
@@ -45,6 +45,8 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import subscription_subject, unbroken
+
+T = TypeVar("T")
 
 #: Seconds that a request waits for its answer.
 DEFAULT_TIMEOUT: Final = 5.0
@@ -165,20 +167,14 @@ def create_or_update_stream(
     ``timeout``. With ``compare`` the configuration is read just before the update, and ``changed`` of the answer says what is
     different now; an update of somebody else's between the two is in it too.
     """
-    left = RACES
-    while True:
-        try:
-            old = (yield from stream_info(api, config.name, timeout=timeout)) if compare else None
-            new = yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout)
-            return new if old is None else new.evolve(changed=changes(old.config, new.config))
-        except StreamNotFound:
-            pass
-        try:
-            return (yield from create_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout))
-        except StreamExists:
-            left -= 1
-            if not left:
-                raise
+
+    def update() -> Steps[StreamInfo]:
+        old = (yield from stream_info(api, config.name, timeout=timeout)) if compare else None
+        new = yield from update_stream(api, config, pedantic=pedantic, strict=strict, timeout=timeout)
+        return new if old is None else new.evolve(changed=changes(old.config, new.config))
+
+    create = partial(create_stream, api, config, pedantic=pedantic, strict=strict, timeout=timeout)
+    return (yield from _either(update, StreamNotFound, create, StreamExists))
 
 
 def change_stream(
@@ -367,20 +363,14 @@ def create_or_update_consumer(
     put = partial(create_consumer, api, stream, config, pedantic=pedantic, strict=strict, timeout=timeout)
     if not compare or not name:
         return (yield from put(action=ConsumerAction.CREATE_OR_UPDATE))
-    left = RACES
-    while True:
-        try:
-            old = yield from consumer_info(api, stream, name, timeout=timeout)
-            new = yield from put(action=ConsumerAction.UPDATE)
-            return new.evolve(changed=changes(old.config, new.config))
-        except ConsumerNotFound:
-            pass
-        try:
-            return (yield from put(action=ConsumerAction.CREATE))
-        except ConsumerExists:
-            left -= 1
-            if not left:
-                raise
+
+    def update() -> Steps[ConsumerInfo]:
+        old = yield from consumer_info(api, stream, name, timeout=timeout)
+        new = yield from put(action=ConsumerAction.UPDATE)
+        return new.evolve(changed=changes(old.config, new.config))
+
+    create = partial(put, action=ConsumerAction.CREATE)
+    return (yield from _either(update, ConsumerNotFound, create, ConsumerExists))
 
 
 def change_consumer(
@@ -468,6 +458,27 @@ def _put_stream(
     if strict:
         _compare(about, config, info.config)
     return info
+
+
+def _either(
+    update: Callable[[], Steps[T]],
+    missing: type[JetStreamError],
+    create: Callable[[], Steps[T]],
+    exists: type[JetStreamError],
+) -> Steps[T]:
+    """Update what is there, or make what is not; whoever makes or deletes it in between is met by asking anew, a few times."""
+    left = RACES
+    while True:
+        try:
+            return (yield from update())
+        except missing:
+            pass
+        try:
+            return (yield from create())
+        except exists:
+            left -= 1
+            if not left:
+                raise
 
 
 def _level(config: StreamConfig | ConsumerConfig) -> Headers | None:
