@@ -8,33 +8,15 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from jsproto.core.connection import Connection
 from jsproto.core.conversation import Wish
 from jsproto.core.events import Closed
-from jsproto.core.options import Options
 from jsproto.jetstream.consume import Consume, ConsumeOptions
 from jsproto.jetstream.message import JsMessage
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
-from tests.models.unruly import Leaping, Unruly
-
-NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-ACK_WAIT = 5.0
-
-
-def entropy():
-    count = 0
-
-    def give(size):
-        nonlocal count
-        count += 1
-        return bytes((count * 7 + at * 13) % 256 for at in range(size))
-
-    return give
-
+from tests.models.bad_road import NEXT, BadRoad
 
 BOUNDS = st.one_of(
     st.builds(lambda most: {"max_messages": most}, st.integers(1, 12)),
@@ -52,7 +34,7 @@ BOUNDS = st.one_of(
 )
 
 
-class ConsumeModel(RuleBasedStateMachine):
+class ConsumeModel(BadRoad):
     """The truth is the server's: what it has stored must be acknowledged in the end, each message at least once."""
 
     @initialize(
@@ -62,19 +44,9 @@ class ConsumeModel(RuleBasedStateMachine):
         seed=st.integers(0, 99),
     )
     def begin(self, bounds, version, expires, seed):
-        self.server = SimServer(version=version, seed=seed)
-        self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
-        config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
-        self.connection = Connection(Options(servers="nats://sim"), entropy=entropy(), now=0.0)
-        self.client, self.line = Leaping(self.connection), Unruly(self.server, seed)
-        self.pair = Pair(self.client, self.line, cutter=Cutter(seed, longest=300))
-        self.pair.step()
+        self.set_out(version, seed)
         self.bounds = bounds
-        self.frozen = 0.0
         self.consume = self.open(expires)
-        self.stored = 0
-        self.acked: set[int] = set()
         self.held: list[JsMessage] = []
 
     def open(self, expires: float) -> Consume[JsMessage]:
@@ -83,19 +55,7 @@ class ConsumeModel(RuleBasedStateMachine):
         self.pair.step()
         return consume
 
-    @property
-    def now(self) -> float:
-        """What the client's clock says."""
-        return self.pair.now + self.client.leapt
-
     # ------------------------------------------------------------------ what happens
-
-    @rule(count=st.integers(1, 20), size=st.integers(0, 60))
-    def publish(self, count, size):
-        for _ in range(count):
-            self.stored += 1
-            self.server.publish("s.a", b"x" * size, self.pair.now)
-        self.pair.step()
 
     @rule(count=st.integers(1, 15))
     def take_and_ack(self, count):
@@ -138,11 +98,6 @@ class ConsumeModel(RuleBasedStateMachine):
         self.pair.step()
 
     @rule()
-    def restart_the_server(self):
-        self.server.kill_and_restart(self.pair.now)
-        self.pair.step()
-
-    @rule()
     def stop_the_server_gracefully(self):
         self.server.shutdown(self.pair.now)
         self.pair.advance(0.1)
@@ -162,17 +117,6 @@ class ConsumeModel(RuleBasedStateMachine):
     @rule(mixed=st.booleans())
     def what_comes_changes_places(self, mixed):
         self.line.mixed = mixed
-
-    @rule(seconds=st.sampled_from([-3.0, -0.4, 0.4, 6.0, 3600.0]))
-    def the_clock_leaps(self, seconds):
-        # Behind a leap back the clock counts as standing still until it is where it was.
-        self.frozen = max(0.0, self.frozen - seconds)
-        self.client.leap(seconds)
-        self.pair.advance(0.0)
-
-    def ack(self, item: JsMessage) -> None:
-        self.acked.add(item.metadata.stream_sequence)
-        self.connection.settle(item, self.now)
 
     # ------------------------------------------------------------------ what always holds
 

@@ -6,52 +6,30 @@ leaps. The truth is the server's: what it has stored must be acknowledged in the
 
 from __future__ import annotations
 
-from random import Random
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
-from jsproto.core.connection import Connection
 from jsproto.core.conversation import Wish
-from jsproto.core.options import Options
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions
 from jsproto.jetstream.message import JsMessage
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
-from tests.models.unruly import Leaping, Unruly
+from tests.models.bad_road import NEXT, BadRoad
 
-NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-ACK_WAIT = 5.0
 #: Of a link that was lost: what dialling may take, with a server that is there.
 MARGIN = 1.0
 
 
-class FetchModel(RuleBasedStateMachine):
+class FetchModel(BadRoad):
     """A few fetches side by side on one connection."""
 
     @initialize(version=st.sampled_from(sorted(PROFILES)), seed=st.integers(0, 99))
     def begin(self, version, seed):
-        self.server = SimServer(version=version, seed=seed)
-        self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
-        config = {"durable_name": "C", "ack_policy": "explicit", "ack_wait": int(ACK_WAIT * 1e9)}
-        self.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
-        self.connection = Connection(Options(servers="nats://sim"), entropy=Random(seed).randbytes, now=0.0)
-        self.client, self.line = Leaping(self.connection), Unruly(self.server, seed)
-        self.pair = Pair(self.client, self.line, cutter=Cutter(seed, longest=300))
-        self.pair.step()
-        self.frozen = 0.0
-        self.stored = 0
-        self.acked: set[int] = set()
+        self.set_out(version, seed)
         self.fetches: list[tuple[Fetch[JsMessage], float]] = []
         self.ends: dict[int, object] = {}
-
-    @property
-    def now(self) -> float:
-        """What the client's clock says."""
-        return self.pair.now + self.client.leapt
 
     # ------------------------------------------------------------------ the user
 
@@ -95,17 +73,9 @@ class FetchModel(RuleBasedStateMachine):
                 return
             if item is NEED_DATA or item is ENDED:
                 return
-            self.acked.add(item.metadata.stream_sequence)
-            self.connection.settle(item, self.now)
+            self.ack(item)
 
     # ------------------------------------------------------------------ the road
-
-    @rule(count=st.integers(1, 8), size=st.integers(0, 40))
-    def publish(self, count, size):
-        for _ in range(count):
-            self.stored += 1
-            self.server.publish("s.a", b"x" * size, self.pair.now)
-        self.pair.step()
 
     @rule(seconds=st.sampled_from([0.05, 0.6, 3.0, 7.0]))
     def wait(self, seconds):
@@ -120,11 +90,6 @@ class FetchModel(RuleBasedStateMachine):
         self.pair.step()
 
     @rule()
-    def restart_the_server(self):
-        self.server.kill_and_restart(self.pair.now)
-        self.pair.step()
-
-    @rule()
     def move_the_consumer(self):
         if self.pair.cid is not None:
             self.server.step_down("S", "C", self.pair.now)
@@ -133,13 +98,6 @@ class FetchModel(RuleBasedStateMachine):
     @rule(most=st.sampled_from([0.0, 0.4, 2.5]), mixed=st.booleans())
     def the_road_is_bad(self, most, mixed):
         self.line.late, self.line.mixed = most, mixed
-
-    @rule(seconds=st.sampled_from([-3.0, -0.4, 0.4, 6.0, 3600.0]))
-    def the_clock_leaps(self, seconds):
-        # Behind a leap back the clock counts as standing still until it is where it was.
-        self.frozen = max(0.0, self.frozen - seconds)
-        self.client.leap(seconds)
-        self.pair.advance(0.0)
 
     # ------------------------------------------------------------------ what always holds
 
