@@ -1,7 +1,8 @@
 """A client that its caller drives over a `Plug`: what every adapter without an event loop has in common.
 
 Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due, feed it, tick, pump. Whoever waits runs
-turns until it is woken. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
+turns until it is woken. Who comes back after a while catches up with what has come since, before anything of his goes out: the server may
+have hung up long ago, and what is written into a link of yesterday is lost. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
 without patience when the plug has something: it can be asked for its descriptor.
 
 A fork leaves the connection with the parent. The child's copy closes its descriptors, without a word on the wire and without
@@ -18,10 +19,12 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
+from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
+from jsproto.driver import Seat
 from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._base import answer_of, refusal_of
 from jsproto_io._network import NETWORK, Plugged
@@ -34,6 +37,10 @@ from jsproto_io._ways import Place
 _SOON: Final = 0.001
 #: Verbs that need not wait look at the socket at least so often, in seconds.
 _LOOK: Final = 1.0
+#: Catching up ends after so many turns even if more is there: a flood is read as fast as somebody takes it.
+_TURNS: Final = 8
+
+T = TypeVar("T")
 
 
 class PluggedClient(SyncClient):
@@ -129,8 +136,25 @@ class PluggedClient(SyncClient):
         deadline = self._deadline
         self._turn(None if deadline is None else max(0.0, deadline - self._now()))
 
+    def _opened(self, conversation: Conversation[T], now: float) -> Seat:
+        if not self._driver.closed:
+            self._catch_up()
+        return super()._opened(conversation, now)
+
+    def _catch_up(self) -> None:
+        """Read what has come while nobody looked, up to the end of the link, and say nothing before."""
+        for _ in range(_TURNS):
+            if not self._awaited(0.0) or not self.connected:
+                break
+        self._pump()
+
     def _turn(self, patience: float | None) -> None:
-        """Sleep until something comes or so many seconds have passed; what came is fed before time is judged."""
+        """Sleep until something comes or so many seconds have passed, feed it, and say what is to be said."""
+        self._awaited(patience)
+        self._pump()
+
+    def _awaited(self, patience: float | None) -> bool:
+        """Sleep until something comes, which is fed before time is judged; whether something came, and so more may be there."""
         plug = self._plug
         connection = self._connection
         held = len(plug.unsent)
@@ -147,12 +171,11 @@ class PluggedClient(SyncClient):
             connection.transport_unsent(len(plug.unsent), now)
         if self._deadline is not None and self._deadline <= now:
             connection.handle_tick(now)
-        self._pump()
+        return happened is not None
 
     def _flush(self, now: float, *, more: bool = False) -> None:
         if now > self._look_at:
-            self._pump()
-            self._turn(0.0)
+            self._catch_up()
             return
         since = now - self._pushed
         if since < self._linger:

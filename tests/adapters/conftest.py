@@ -12,6 +12,7 @@ import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 
 import anyio
@@ -19,6 +20,8 @@ import pytest
 
 #: Nobody here waits longer than this for anything, in seconds.
 PATIENCE = 5.0
+#: First byte of what Linux tells of a TCP connection that stands.
+ESTABLISHED = b"\x01"
 
 
 class Line:
@@ -111,6 +114,14 @@ class Peer:
         assert not self._thread.is_alive(), "expected the peer to come to its end"
         for failure in self.failures:
             raise failure
+
+
+def until_ended(stream):
+    """Wait until the kernel knows that the other side has gone; nothing is read for it."""
+    give_up = time.monotonic() + PATIENCE
+    while stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == ESTABLISHED:
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
 
 
 @pytest.fixture

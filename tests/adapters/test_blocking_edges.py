@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import threading
 import time
@@ -29,8 +30,10 @@ from jsproto.errors import (
     TlsUnavailable,
 )
 from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.window import PublishWindow
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io.blocking import Client, connect
+from tests.adapters.conftest import Line, until_ended
 from tests.forked import forked
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
@@ -500,10 +503,64 @@ def test_verbs_that_need_not_wait_look_at_the_socket_now_and_then(peer):
     there = peer(serve)
     with connect(there.url, **PROMPT) as nc:
         assert pinged.wait(5.0)
+        assert select.select([nc._plug], [], [], 5.0)[0]
         nc._look_at = -10.0  # long ago
         nc.publish("a")
 
         assert nc.stats.pings_in == 1
+
+
+def hangs_up(how, mark):
+    """A server that loses patience while its client computes, and its successor, who waits for a mark and says when it came."""
+    entered, heard = threading.Event(), []
+
+    def first(line):
+        line.greet()
+        assert entered.wait(5.0)
+        line.say(b"PING\r\n" * 2)
+        how(line)
+
+    def second(line):
+        said = line.greet()
+        while mark not in said:
+            said += line.hear(b"PING\r\n")
+            line.say(b"PONG\r\n")
+        heard.append(said)
+        line.until_gone()
+
+    return (first, second), entered, heard
+
+
+def stale(line):
+    line.say(b"-ERR 'Stale Connection'\r\n")
+    line.stream.close()
+
+
+@pytest.mark.parametrize(
+    "how", [stale, lambda line: line.stream.close(), Line.reset], ids=["told", "end", "reset"]
+)
+@pytest.mark.parametrize(
+    ("verb", "mark"),
+    [
+        (lambda nc: nc.publish("a", b"x"), b"PUB a 1\r\nx\r\n"),
+        (Client.flush, b"PING\r\nPING\r\n"),
+        (lambda nc: nc.sink(PublishWindow()).__enter__().put(("a", b"x")), b" 1\r\nx\r\n"),
+    ],
+    ids=["publish", "flush", "window"],
+)
+def test_a_caller_who_comes_back_to_a_link_of_yesterday_loses_nothing_in_it(peer, how, verb, mark):
+    scripts, entered, heard = hangs_up(how, mark)
+    there = peer(*scripts)
+    with connect(there.url, **PROMPT) as nc:
+        entered.set()
+        until_ended(nc._plug._stream)
+        nc._look_at = -10.0  # long ago
+        verb(nc)
+        if b"PING" not in mark:
+            nc.flush()
+    there.finish()
+
+    assert len(heard) == 1
 
 
 # ---------------------------------------------------------------------------------------------- one at a time

@@ -21,6 +21,7 @@ from jsproto.errors import (
 from jsproto.jetstream.api.errors import ConsumerNotFound, JetStreamNotEnabled, StreamNotFound
 from jsproto.jetstream.window import Outcome
 from jsproto_io.blocking import SyncMessage, connect
+from tests.adapters.conftest import until_ended
 
 pytestmark = pytest.mark.live
 
@@ -336,3 +337,17 @@ def test_a_server_killed_in_mid_consume_loses_nothing_that_it_kept(start_server,
         assert stream.info().state.messages == 1100
         assert seen == set(range(1, 1101))
         assert nc.stats.connects == 2
+
+
+def test_a_connection_that_lay_idle_beyond_the_patience_of_its_server_is_as_good_as_new(
+    start_server, name, eventually
+):
+    impatient = start_server(config='jetstream {}\ndebug: true\nping_interval: "50ms"\nping_max: 1')
+    with connect(impatient.url, reconnect_wait=0.01) as nc:
+        orders = filled(nc.jetstream(), name, 1)
+        until_ended(nc._plug._stream)
+
+        orders.publish(f"{name}.a", b"2")
+
+        assert orders.info().state.messages == 2
+        assert nc.stats.disconnects == 1
