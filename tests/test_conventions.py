@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from enum import Enum
+from types import BuiltinMethodType
+
+import pytest
 
 import jsproto
+import jsproto_cli
+import jsproto_io
 
 WORDS_OF_THE_WIRE = ("jsproto.jetstream.api", "jsproto.testing.simserver")
 
@@ -26,3 +32,43 @@ def test_the_members_of_an_enum_are_written_as_they_are_called_unless_the_wire_h
     for each in ours:
         written = {name: member.value for name, member in each.__members__.items()}
         assert {name: name for name in written} == written
+
+
+def patterns():
+    """Every pattern that a module keeps, by itself or as one of its methods."""
+    for package in (jsproto, jsproto_io, jsproto_cli):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for name, each in vars(importlib.import_module(found.name)).items():
+                pattern = each.__self__ if isinstance(each, BuiltinMethodType) else each
+                if isinstance(pattern, re.Pattern):
+                    yield f"{found.name}.{name}", pattern
+
+
+def operations(parsed):
+    """The operations of a parsed pattern, however deep."""
+    for operation, argument in parsed:
+        yield str(operation)
+        parts = [argument]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, re._parser.SubPattern):
+                yield from operations(part)
+            elif isinstance(part, (tuple, list)):
+                parts.extend(part)
+
+
+def test_patterns_mean_the_same_to_every_interpreter():
+    """Possessive repeats and atomic groups that hold other repeats match what they must not before CPython 3.11.5, and do not
+    match what they must in PyPy's 3.11."""
+    found = dict(patterns())
+
+    assert len(found) > 30
+    for where, pattern in found.items():
+        assert not {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"} & set(
+            operations(re._parser.parse(pattern.pattern))
+        ), where
+
+
+@pytest.mark.parametrize("pattern", ["(?:a++b)*", "a*+", "(?=(?>ab))"])
+def test_what_they_must_not_hold_is_seen_where_it_is(pattern):
+    assert {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"} & set(operations(re._parser.parse(pattern)))

@@ -49,9 +49,9 @@ _WAYS: Final = frozenset({b"< ", b"> "})
 _NAME: Final = re.compile(r"[^\s\x00-\x1f]{1,256}").fullmatch
 _TIME: Final = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,12})?").fullmatch
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
-_ESCAPED: Final = re.compile(rb"(?:[^\\]++|\\(?:[\\rnt]|x[0-9a-f]{2}))*+").fullmatch
+_ESCAPED: Final = re.compile(rb"[^\\]*(?:\\(?:[\\rnt]|x[0-9a-f]{2})[^\\]*)*").fullmatch
 #: What is shown before a hidden stretch, and the stretch. Escapes are read in pairs, so two backslashes never begin one.
-_PART: Final = re.compile(rb"((?:[^\\]++|\\[^{])*+)\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}").match
+_PART: Final = re.compile(rb"([^\\]*(?:\\[^{][^\\]*)*)\\\{([0-9]{1,9})(?: [0-9a-f]{1,64})?\}").match
 _ESCAPES: Final = {0x0D: "\\r", 0x0A: "\\n", 0x09: "\\t", 0x5C: "\\\\"}
 _TABLE: Final = [
     _ESCAPES.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}") for byte in range(256)

@@ -20,12 +20,12 @@ from jsproto.errors import InvalidSubject, shorten
 
 #: What no name may hold: controls, blank and DEL, and surrogates, which UTF-8 cannot carry.
 _BAD: Final = r"\x00-\x20\x7f\ud800-\udfff"
-_TEXT: Final = rf"[^{_BAD}.]++"
+_TEXT: Final = rf"[^{_BAD}.]+"
 _LITERAL: Final = rf"(?![*>](?:\.|\Z)){_TEXT}"
 
 _TOKEN: Final = re.compile(rf"[^{_BAD}]+").fullmatch
-_PUBLISH: Final = re.compile(rf"(?:{_LITERAL}\.)*+{_LITERAL}").fullmatch
-_SUBSCRIBE: Final = re.compile(rf"(?:(?!>\.){_TEXT}\.)*+{_TEXT}").fullmatch
+_PUBLISH: Final = re.compile(rf"(?:{_LITERAL}\.)*{_LITERAL}").fullmatch
+_SUBSCRIBE: Final = re.compile(rf"(?:(?!>\.){_TEXT}\.)*{_TEXT}").fullmatch
 #: JetStream names become files and tokens of API subjects (server/stream.go ``isValidName``; JSMaxNameLen).
 _NAME: Final = re.compile(rf"[^{_BAD}.*>/\\]+").fullmatch
 _MAX_NAME: Final = 255
