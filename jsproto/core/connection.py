@@ -79,6 +79,8 @@ SERVER_HEADERS: Final = 65_536
 MOST_FAILURES: Final = 8
 
 
+#: By these no server is spoken to in clear, whatever its URL says.
+EVERYWHERE: Final = frozenset({Tls.REQUIRED, Tls.FIRST})
 #: A member of an enum is looked up through its class each time (120 ns); the path of every ack needs it at hand.
 UP: Final = LinkState.UP
 _SID_OF: Final = itemgetter(SID)
@@ -543,8 +545,9 @@ class Connection:
         self._parser.max_payload = (
             min(self._options.max_payload, info.max_payload or SERVER_HEADERS) + SERVER_HEADERS
         )
+        tls = self._options.tls
         if not self._options.ignore_gossip and info.connect_urls:
-            change = self._pool.merge(info.connect_urls)
+            change = self._pool.merge(info.connect_urls, secured=self._secured, asked=tls in EVERYWHERE)
             if change.added or change.removed:
                 self._events.append(Notice(None, NoticeKind.POOL_CHANGED, change))
             if change.left_out:

@@ -8,7 +8,9 @@ immediate. A server in lame duck mode is taken when nobody else may be dialled a
 the one that took its place may be gone, and it may be back itself.
 
 Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``. What is
-told over a WebSocket are addresses for WebSockets, so in a mixed pool each kind speaks of its own only.
+told over a WebSocket are addresses for WebSockets, so in a mixed pool each kind speaks of its own only. What is told in clear where TLS
+was asked for may be anybody's: of that a name is not taken, since its owner may well have a certificate for it, but a bare IP address is,
+since it must show the certificate of the configured server.
 """
 
 from __future__ import annotations
@@ -135,13 +137,17 @@ def at_addresses(server: Server, hosts: Iterable[str]) -> list[Server]:
 def _learned(like: Server, address: tuple[str, int], *, gossiped: bool) -> Server:
     """A server that is known by its address only, in the manner of another one."""
     host, port = address
+    name = like.tls_name or like.host if _bare(host) else None
+    return evolve(like, host=host, port=port, gossiped=gossiped, tls_name=name)
+
+
+def _bare(host: str) -> bool:
+    """Whether it is an IP address, which certificates seldom show, and no name."""
     try:
         ip_address(host)
     except ValueError:
-        name = None
-    else:
-        name = like.tls_name or like.host
-    return evolve(like, host=host, port=port, gossiped=gossiped, tls_name=name)
+        return False
+    return True
 
 
 def _harmless(problem: ValueError) -> str:
@@ -286,10 +292,15 @@ class Pool(Stateful):
         self.entries.remove(entry)
         self.entries.append(entry)
 
-    def merge(self, urls: Iterable[str]) -> PoolChange:
-        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40)."""
+    def merge(self, urls: Iterable[str], *, secured: bool = True, asked: bool = False) -> PoolChange:
+        """Take over what an INFO gossips: add what is new, drop gossiped servers that it names no more (ADR-40).
+
+        One that came in clear (not ``secured``) adds bare IP addresses only, and drops nobody, where TLS is ``asked`` for everywhere, or
+        of such servers as these.
+        """
         web = self.current.server.web
         like = self._like(web=web)
+        trusted = secured or not (asked or like.tls)
         known = {entry.server.address: entry for entry in self.entries}
         named: set[tuple[str, int]] = set()
         added: list[Server] = []
@@ -304,7 +315,9 @@ class Pool(Stateful):
                 left_out += 1
                 continue
             named.add(bare.address)
-            if bare.address not in known:
+            if bare.address not in known and not trusted and not _bare(bare.host):
+                left_out += 1
+            elif bare.address not in known:
                 server = _learned(like, bare.address, gossiped=True)
                 known[server.address] = entry = Entry(server)
                 self.entries.append(entry)
@@ -312,7 +325,8 @@ class Pool(Stateful):
         gone = [
             entry
             for entry in self.entries
-            if entry.server.gossiped
+            if trusted
+            and entry.server.gossiped
             and entry.server.web is web
             and entry.server.address not in named
             and entry is not self.current

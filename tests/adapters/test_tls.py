@@ -151,6 +151,27 @@ def test_a_certificate_that_is_not_good_here_is_refused(use, start_server, tmp_p
         assert "canary" not in str(caught.value)
 
 
+@pytest.mark.live
+@pytest.mark.parametrize("version", ["2.15.1", "2.9.10"])
+def test_a_server_that_is_named_is_learned_behind_tls_only(start_server, folder, nobody, eventually, version):
+    route = nobody.removeprefix("nats://")
+    named = 'client_advertise: "named.test:1"\ncluster {{ name: C, listen: "{}", routes: ["nats://{}"] }}'
+    first = start_server(
+        version, config=config(folder, more=named.format(route, "127.0.0.1:1")), jetstream=False
+    )
+    start_server(version, config=named.format("127.0.0.1:-1", route), jetstream=False)
+
+    def known(scheme, **options):
+        url = f"{scheme}://localhost:{first.port}"
+        with connect(url, auth=SECRET, tls_context=trusting(), **options) as nc:
+            nc.flush()
+            return {server.host for server in nc._connection.servers}
+
+    eventually(lambda: known("nats", tls=Tls.IF_OFFERED) == {"localhost", "named.test"})
+
+    assert known("tls") == {"localhost"} | ({"named.test"} if version == "2.15.1" else set())
+
+
 # ---------------------------------------------------------------------------------------------- on a peer that lies
 
 
@@ -218,6 +239,20 @@ def test_an_info_that_denies_tls_gets_no_secret(use, liar):
         use(f"tls://127.0.0.1:{there.port}", flush, auth=SECRET)
 
     assert bytes(there.heard) == b""
+
+
+def test_an_info_in_clear_leads_no_secret_to_a_server_that_it_names(use, liar):
+    def lie(peer, stream):
+        stream.sendall(REQUIRED[:-3] + b',"connect_urls":["localhost:%d"]}\r\n' % peer.port)
+        peer.heard += stream.recv(65536)
+
+    there = liar(lie)
+    with pytest.raises(LinkError) as caught:
+        use(f"tls://127.0.0.1:{there.port}", flush, auth=SECRET, tls_context=trusting(), connect_sweeps=2)
+
+    assert f"tls://127.0.0.1:{there.port}" in str(caught.value)
+    assert "localhost" not in str(caught.value)
+    assert b"canary" not in there.heard
 
 
 def test_an_info_in_clear_where_tls_comes_first_gets_no_secret(use, liar):

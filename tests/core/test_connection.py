@@ -420,9 +420,9 @@ def test_connect_follows_the_upgrade(wire, info):
 def test_a_gossiped_server_inherits_security_and_user_B157(wire, info):
     w = wire("tls://u:p@a:4222")
     w.connection.transport_up(0.0)
-    w.feed(info(tls_required=True, connect_urls=["b:4222"]))
+    w.feed(info(tls_required=True, connect_urls=["c:4222"]))
     w.connection.transport_up(0.0)
-    w.feed(b"PONG\r\n")
+    w.feed(b"PONG\r\n" + info(connect_urls=["b:4222"]))
     w.out()
     w.told()
     w.down()
@@ -430,6 +430,25 @@ def test_a_gossiped_server_inherits_security_and_user_B157(wire, info):
 
     assert (dial.server.host, dial.server.scheme, dial.server.user) == ("b", "tls", "u")
     assert dial.server.password == "p"
+    assert [server.host for server in w.connection.servers] == ["b", "a"]  # c was named in clear
+
+
+@pytest.mark.parametrize(
+    ("words", "hosts"),
+    [
+        ({"tls": Tls.REQUIRED}, ["a", "10.0.0.2"]),
+        ({"tls": Tls.FIRST}, ["a", "b", "10.0.0.2"]),
+        ({"tls": Tls.IF_ASKED}, ["a", "b", "10.0.0.2"]),
+        ({"tls": Tls.IF_OFFERED}, ["a", "b", "10.0.0.2"]),
+    ],
+    ids=["required", "first", "if asked", "if offered"],
+)
+def test_where_tls_was_asked_for_a_server_named_in_clear_is_not_known(wire, info, words, hosts):
+    w = wire("nats://a:4222", **words)
+    w.connection.transport_up(0.0)
+    w.feed(info(tls_required=True, connect_urls=["b:4222", "10.0.0.2:4222"]))
+
+    assert [server.host for server in w.connection.servers] == hosts
 
 
 # ---------------------------------------------------------------------------------------------- keepalive

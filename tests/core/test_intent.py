@@ -1,7 +1,7 @@
 """What was wished of a link holds on every link: TLS and who we are, over random scripts of links, gossip and lies (invariant 33).
 
 A script is a list of links, each with what its server claims and how far it comes. Judged is what leaves: no byte of a secret before TLS stands
-where it was asked for, a decision that depends on nothing but the wish and the INFO, be it the first link or the tenth, and an answer to no nonce but
+where it was asked for, no server that was named in clear there, a decision that depends on nothing but the wish and the INFO, be it the first link or the tenth, and an answer to no nonce but
 that of its own INFO.
 """
 
@@ -65,6 +65,7 @@ class Life:
         self.now = 0.0
         self.nonces = 0
         self.decided = {}
+        self.told = {"10.0.0.9"}  # an address shows the certificate of who was configured, whoever told of it
         self.configured = self.connection.servers
 
     def events(self):
@@ -95,6 +96,7 @@ class Life:
         if server.gossiped:  # it is as safe as the safest of its kind that was configured
             kin = [each for each in self.configured if each.web is server.web] or self.configured
             assert server.tls or not any(each.tls for each in kin)
+            assert not self.asked_for(server) or server.host in self.told
         self.clear(server)
         if step == "refused":
             self.connection.transport_down(OSError("refused"), self.now)
@@ -111,6 +113,8 @@ class Life:
         self.nonces += 1
         nonce = f"n{self.nonces}"
         told = {"max_payload": 1000, "nonce": nonce, **claims}
+        if secure:
+            self.told.update(url.partition(":")[0] for url in claims.get("connect_urls", ()))
         line = b"INFO " + json.dumps(told).encode() + b"\r\n"
         self.connection.receive_data(line + (b"PING\r\n" if step == "early words" else b""), self.now)
         events = self.events()

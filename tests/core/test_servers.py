@@ -173,3 +173,34 @@ def test_gossip_of_a_mixed_pool_never_goes_without_tls():
 
     for each in (servers, twin):
         assert ("tls", "u") == (each.entries[2].server.scheme, each.entries[2].server.user)
+
+
+TOLD = ["evil.test:1", "10.0.0.2:1", "[::2]:1", "a:4222"]
+
+
+@pytest.mark.parametrize(
+    ("urls", "words", "taken"),
+    [
+        (["tls://a"], {"secured": False}, {"10.0.0.2": "a", "::2": "a"}),
+        (["a"], {"secured": False, "asked": True}, {"10.0.0.2": "a", "::2": "a"}),
+        (["a", "tls://b"], {"secured": False}, {"10.0.0.2": "b", "::2": "b"}),
+        (["tls://a"], {}, {"evil.test": None, "10.0.0.2": "a", "::2": "a"}),
+        (["a", "wss://b"], {"secured": False}, {"evil.test": None, "10.0.0.2": "a", "::2": "a"}),
+    ],
+    ids=["url", "everywhere", "mixed", "behind", "unasked"],
+)
+def test_a_name_told_in_clear_is_not_taken_where_tls_was_asked_for(urls, words, taken):
+    servers = pool(*urls)
+    change = servers.merge(TOLD, **words)
+
+    assert taken == {server.host: server.tls_name for server in change.added}
+    assert 3 - len(taken) == change.left_out
+
+
+def test_what_is_told_in_clear_drops_nobody_who_was_told_of_behind_tls():
+    servers = pool("tls://a")
+    servers.merge(["b.test:1", "c.test:1"])
+    change = servers.merge(["b.test:1"], secured=False)
+
+    assert ((), (), 0) == (change.added, change.removed, change.left_out)
+    assert ["c.test"] == [server.host for server in servers.merge(["b.test:1"]).removed]
