@@ -81,18 +81,20 @@ def asking(where: Where, patience: float, question: Callable[[SyncJetStream], T]
     until = time.monotonic() + patience
     lost = False
     while True:
-        nc = client(where, patience if lost else 0.0)
+        nc = client(where, max(0.0, until - time.monotonic()) if lost else 0.0)
         try:
-            return question(nc.jetstream())
-        except LinkError:
-            forget(where)
-            lost = True
-            if time.monotonic() > until:
+            return question(nc.jetstream(timeout=patience))
+        except (LinkError, NoResponders, Unavailable, RequestTimeout) as error:
+            late = time.monotonic() > until
+            if isinstance(error, LinkError) or not nc.connected:
+                forget(where)
+                if lost and late:
+                    raise
+                lost = True  # and what a new connection says names the server: it is tried once, however late it is
+            elif lost and not late:
+                time.sleep(_AGAIN)
+            else:
                 raise
-        except (NoResponders, Unavailable, RequestTimeout):
-            if not lost or time.monotonic() > until:
-                raise
-            time.sleep(_AGAIN)
 
 
 def sweeps(patience: float, most: float) -> int:
