@@ -13,6 +13,7 @@ request, a push consumer, a missing permission. Everything else makes all that i
 
     lost link               at link up at once, on the fresh inbox that the connection has made
     missed heartbeats       at once, on a fresh inbox, once each period
+    a pull is overdue       at once, on a fresh inbox
     leader or server gone   after a short delay, on a fresh inbox
     refused, nobody there   after a growing delay; a limit that the server names is kept from then on
 
@@ -291,13 +292,12 @@ class Consume(PullFeed[M]):
         alarm = self.liveness.judge(now)
         if alarm is not None:
             self._silence(alarm)
-        late = self.ledger.overdue(now)
-        if late and self.liveness.since <= late[0].pull.issued:
-            # Nothing at all came since it went out: its messages may be on their way, and would be taken for those of others.
+        if self.ledger.overdue(now):
+            # Its messages may be on their way, or it is itself: they would be taken for those of the pulls that go on.
+            heard = self.liveness.since
             self._reset(End.DEADLINE)
-        else:
-            for settled in late:
-                self._settle(settled.messages, settled.size)
+            self._refill(now)
+            self.liveness.goes_on(heard)
         for _ in self._timers.expired(now):
             pass  # the delay is over: whether there is something to ask for is seen below
         self._refill(now)

@@ -83,6 +83,11 @@ class Liveness(Stateful):
         self.watching = self.period > 0
         self.since = now
 
+    def goes_on(self, since: float) -> None:
+        """What was asked anew stands for what was asked before: the window that ran since then goes on."""
+        if self.watching:
+            self.since = since
+
     def rest(self) -> None:
         """Nobody has promised anything now: the link is down, or no request waits."""
         self.watching = False
