@@ -93,7 +93,8 @@ class Truth:
     def __init__(self, server: SimServer, stream_name: str) -> None:
         self.server = server
         self.stream_name = stream_name
-        self._checked = 0
+        #: How far a stream was checked, by when it was made: the disk may bring back one that was deleted.
+        self._checked: dict[int, int] = {}
 
     @property
     def stream(self) -> Stream | None:
@@ -105,9 +106,10 @@ class Truth:
         return self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
 
     def forget(self) -> None:
-        """The stream has lost its end, or is a new one: sequences come again."""
+        """The stream may have lost its end: sequences come again."""
         stream = self.stream
-        self._checked = 0 if stream is None else min(self._checked, stream.last)
+        if stream is not None:
+            self._checked[stream.created] = min(self._checked.get(stream.created, 0), stream.last)
 
     def fresh(self) -> list[bytes]:
         """The payloads of all messages that are stored since the last time this was asked.
@@ -118,8 +120,8 @@ class Truth:
         stream = self.stream
         if stream is None:
             return []
-        payloads = [each.payload for each in stream.after(self._checked + 1)]
-        self._checked = stream.last
+        payloads = [each.payload for each in stream.after(self._checked.get(stream.created, 0) + 1)]
+        self._checked[stream.created] = stream.last
         if len(set(payloads)) != len(payloads):
             twice = sorted({each for each in payloads if payloads.count(each) > 1})
             raise RuleBroken("stored", f"{twice[:5]} are stored more than once")

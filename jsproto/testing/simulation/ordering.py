@@ -16,6 +16,7 @@ from jsproto.jetstream.ordered_config import OrderedOptions
 from jsproto.jetstream.view import Messages
 from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
+from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
 
@@ -101,6 +102,15 @@ class Orders(Worker):
         newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)
         if newest > self.last:
             raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
+        feed = self.feed
+        if feed is None:
+            return
+        consumer, asked = self.world.truth.consumer(feed.incarnation.name), feed.intake.lead.asked
+        if isinstance(consumer, PullConsumer) and asked != consumer.waiting.asked:
+            raise RuleBroken(
+                "counters",
+                f"{self.name} believes to have asked for {asked}, the server owes {consumer.waiting.asked}: {self.shown()}",
+            )
         for each in self.left():
             if self.connection.connected and not each.readable and each.deadline is None:
                 raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")

@@ -200,8 +200,6 @@ class Simulation:
 
     def bereave(self) -> None:
         """The stream, or a consumer, is not what it was."""
-        if self.truth.stream is None:
-            self.truth.forget()
         for books in self._books.values():
             books.forget()
         for household in self.households:

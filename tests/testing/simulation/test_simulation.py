@@ -17,7 +17,9 @@ from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.status import End
 from jsproto.jetstream.window import PublishWindow
 from jsproto.testing.network import Restless
-from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
+from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn, measured
+from jsproto.testing.simulation.faults import Fault
+from jsproto.testing.simulation.scenario import CALM
 
 
 def lived(seed: int, *kinds: str, hours: float = 0.05) -> Report:
@@ -56,6 +58,23 @@ def test_one_seed_is_one_run_byte_for_byte():
 
     assert one == other
     assert one.digest != third.digest
+
+
+def test_a_stream_that_was_deleted_and_comes_back_with_the_disk_owes_what_is_new_in_it():
+    """Found by ``jsproto simulate --measure --seeds 6 --hours 16``: the oracle wanted all of it to be handed out again."""
+    before = Fault(kind="delete_stream", at=230.0, host=0, span=0.1, size=0.0)
+    after = Fault(kind="power", at=240.0, host=0, span=1.0, size=15.0)
+    scenario = evolve(
+        measured(6, 0.05),
+        rate=1.0,
+        burst=1,
+        storms=((10.0, 70.0), (215.0, 260.0)),
+        seconds=260.0 + CALM,
+        faults=(before, after),
+    )
+    report = Simulation(scenario=scenario).run()
+
+    assert (report.failure, report.faults) == (None, 2)
 
 
 def test_what_is_on_the_lines_is_told():
