@@ -251,7 +251,7 @@ class AsyncClient(Base):
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = await self._places(server.host, server.port) if self._tunnel is None else ()
+                places = await self._places(server.host, server.port, timeout) if self._tunnel is None else ()
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
@@ -355,8 +355,8 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ probing
 
     @abstractmethod
-    async def _places(self, host: str, port: int) -> Sequence[Place]:
-        """The addresses of a name."""
+    async def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+        """The addresses of a name, which are waited for at most so many seconds."""
 
     @abstractmethod
     def _probe(self, server: Server, options: ConnectOptions) -> Self:

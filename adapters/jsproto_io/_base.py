@@ -353,7 +353,8 @@ class Base:
 
 def unresolved(server: Server, error: Exception) -> ConnectFailed:
     """What it means that a name has no address."""
-    return ConnectFailed(f"expected addresses of {server}, got {type(error).__name__}: {error}")
+    seen = "none in time" if type(error) is TimeoutError else f"{type(error).__name__}: {error}"
+    return ConnectFailed(f"expected addresses of {server}, got {seen}")
 
 
 def answer_of(order: Authenticate, given: object) -> Auth:

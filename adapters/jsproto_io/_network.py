@@ -20,9 +20,10 @@ class Plugged(Protocol):
     """One byte stream after another, for whoever blocks; see `jsproto_io._plug.Plug`."""
 
     asleep: bool
+    due: float | None
     unsent: bytearray
 
-    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
+    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = ...) -> Lost | None:
         """Begin to open a stream; `wait` says what came of it, unless it is clear at once."""
         ...
 

@@ -3,7 +3,8 @@
 Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open (`OPENED`), bytes came, or it is `Lost`; or
 ``None``, for nothing but time. Bytes that the kernel does not take are kept in ``unsent`` and follow as it makes room.
 
-Dialling tries the addresses of a host one after the other. Only the resolver blocks, as Python's own does.
+Dialling looks up a name in a thread (`Lookup`), and then lets its addresses `Race`. A race wants to be woken from time to time (``due``), so whoever
+sleeps sleeps no longer than that. Nothing here has a time limit of its own: whoever dialled hangs up when it takes too long.
 
 What is written with more to follow (``more``) lies in the kernel and may wait there for company; it goes with whatever is written next without, when
 `wait` begins to sleep, or when the kernel has had it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the kind
@@ -15,26 +16,24 @@ A broken stream swallows what is written: reading it says that it is broken, and
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
+import math
 import selectors
 import socket
-from collections import deque
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, TypeAlias, final
+from time import monotonic
+from typing import Final, final
 
-from jsproto_io._ways import in_turn
+from jsproto_io._lookup import Lookup, written_out
+from jsproto_io._race import Race
+from jsproto_io._ways import Place
 
 #: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs more than the read.
 CHUNK: Final = 122_880
-#: What connecting a socket that does not block says when nothing is wrong.
-UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 #: What tells a kernel that more will follow; 0 where it cannot be told.
 MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 _READ: Final = selectors.EVENT_READ
 _BOTH: Final = selectors.EVENT_READ | selectors.EVENT_WRITE
-#: What a resolver gives: family, type, protocol and address.
-_Place: TypeAlias = tuple[int, int, int, Any]
 
 
 class Happened(Enum):
@@ -63,33 +62,52 @@ class Plug:
 
     Attributes:
         asleep: nothing is half done: the last `wait` sleeps, or an exception has woken it.
+        due: when `wait` is to be called though nothing has come, by the monotonic clock; ``None`` for no such time.
         unsent: what the kernel has not taken yet.
     """
 
-    __slots__ = ("_connecting", "_held", "_places", "_selector", "_stream", "asleep", "unsent")
+    __slots__ = (
+        "_asked",
+        "_held",
+        "_lookup",
+        "_race",
+        "_selector",
+        "_stream",
+        "_trying",
+        "asleep",
+        "due",
+        "unsent",
+    )
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._stream: socket.socket | None = None
-        self._places: deque[_Place] = deque()
-        self._connecting = False
+        self._asked = ("", False, math.inf)
+        self._lookup: Lookup | None = None
+        self._race: Race | None = None
+        self._trying: set[socket.socket] = set()
         self._held = False
         self.asleep = False
+        self.due: float | None = None
         self.unsent = bytearray()
 
     def fileno(self) -> int:
         """A descriptor that is readable when `wait` has something to give, for a selector of one's own."""
         return self._selector.fileno()
 
-    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
-        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` the addresses of the name."""
+    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = math.inf) -> Lost | None:
+        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` and ``within``: see `Race`."""
+        self._asked = host, randomize, within
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            places = written_out(host, port)
+            lookup = Lookup(host, port) if places is None else None
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
             return Lost(error)
-        places = in_turn(found, randomize=randomize)
-        self._places = deque((family, kind, proto, place) for family, kind, proto, _, place in places)
-        return self._try_next(OSError(f"no address for {host}"))
+        if lookup is None:
+            return self._begin(places or ())
+        self._lookup = lookup
+        self._selector.register(lookup, _READ)
+        return None
 
     def wait(self, patience: float | None) -> bytes | Happened | Lost | None:
         """Sleep until something happens, at most so many seconds, or for ever."""
@@ -99,10 +117,10 @@ class Plug:
         ready = self._selector.select(patience)
         self.asleep = False
         stream = self._stream
-        if not ready or stream is None:
+        if stream is None:
+            return self._nearer(ready)
+        if not ready:
             return None
-        if self._connecting:
-            return self._arrived(stream)
         mask = ready[0][1]
         if mask & selectors.EVENT_WRITE:
             self.write(b"")
@@ -128,9 +146,8 @@ class Plug:
 
     def hang_up(self) -> None:
         """Close the stream, or stop opening it."""
-        self._places.clear()
         self.unsent.clear()
-        self._connecting = False
+        self._give_up_dialling()
         if self._stream is not None:
             self._selector.unregister(self._stream)
             self._stream.close()
@@ -138,6 +155,12 @@ class Plug:
 
     def pull(self) -> None:
         """Close all descriptors and touch nothing that a fork may share: no word on the wire, no change to the selector."""
+        if self._lookup is not None:
+            self._lookup.leave()
+            self._lookup = None
+        for stream in self._trying:
+            stream.close()
+        self._trying.clear()
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -145,36 +168,62 @@ class Plug:
 
     # ------------------------------------------------------------------ opening and reading
 
-    def _try_next(self, why: OSError) -> Lost | None:
-        while self._places:
-            family, kind, proto, place = self._places.popleft()
-            try:
-                stream = socket.socket(family, kind, proto)
-            except OSError as error:
-                why = error
-                continue
-            stream.settimeout(0.0)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = stream.connect_ex(place)
-            if code in UNDER_WAY:
-                self._stream = stream
-                self._connecting = True
-                self._selector.register(stream, selectors.EVENT_WRITE)
-                return None
-            stream.close()
-            why = OSError(code, os.strerror(code))
-        return Lost(why)
+    def _begin(self, places: Sequence[Place]) -> Lost | None:
+        host, randomize, within = self._asked
+        self._race = Race(host, places, randomize=randomize, within=within)
+        return self._next(self._race)
 
-    def _arrived(self, stream: socket.socket) -> Happened | Lost | None:
-        code = stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        self._connecting = False
-        self._selector.unregister(stream)
-        if code:
+    def _nearer(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Happened | Lost | None:
+        """What became of the dialling: addresses were found, a stream stands, one has failed, or another is to be begun."""
+        if self._lookup is not None and ready:
+            return self._found(self._lookup)
+        race = self._race
+        if race is None:
+            return None
+        begin = self.due is not None and self.due <= monotonic()
+        for stream in self._trying & {key.fileobj for key, _ in ready}:
+            self._selector.unregister(stream)
+            self._trying.remove(stream)
+            if race.stands(stream):
+                self._give_up_dialling()
+                self._stream = stream
+                self._selector.register(stream, _READ)
+                return OPENED
+            begin = True
+        return self._next(race) if begin else None
+
+    def _found(self, lookup: Lookup) -> Lost | None:
+        try:
+            places = lookup.found()
+        except (OSError, ValueError) as error:
+            return Lost(error)
+        finally:
+            self._give_up_dialling()
+        return self._begin(places)
+
+    def _next(self, race: Race) -> Lost | None:
+        """Begin one more address, or say that all have failed."""
+        stream = race.begun()
+        if stream is not None:
+            self._trying.add(stream)
+            self._selector.register(stream, selectors.EVENT_WRITE)
+        self.due = monotonic() + race.moment if race.left else None
+        if self._trying:
+            return None
+        self._race = None
+        return Lost(race.why)
+
+    def _give_up_dialling(self) -> None:
+        """No name is looked up any more, and no address is tried."""
+        self.due = self._race = None
+        lookup, self._lookup = self._lookup, None
+        if lookup is not None:
+            self._selector.unregister(lookup)
+            lookup.leave()
+        for stream in self._trying:
+            self._selector.unregister(stream)
             stream.close()
-            self._stream = None
-            return self._try_next(OSError(code, os.strerror(code)))
-        self._selector.register(stream, _READ)
-        return OPENED
+        self._trying.clear()
 
     def _let_go(self) -> None:
         self._held = False

@@ -14,7 +14,6 @@ touching the selector that both share, and every verb there says whose connectio
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from jsproto.core.servers import Server
 from jsproto.driver import Seat
 from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._base import answer_of, refusal_of
+from jsproto_io._lookup import looked_up
 from jsproto_io._network import NETWORK, Plugged
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
@@ -188,12 +188,16 @@ class PluggedClient(SyncClient):
             self._write(data if self._layer is None else self._layer.sent(data), more=more)
 
     def _arm(self, deadline: float | None) -> None:
-        self._deadline = deadline
+        due = self._plug.due
+        self._deadline = deadline if due is None or (deadline is not None and deadline < due) else due
 
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        lost = self._plug.dial(server.host, server.port, randomize=self._options.randomize)
+        options = self._options
+        lost = self._plug.dial(
+            server.host, server.port, randomize=options.randomize, within=options.connect_timeout
+        )
         if lost is not None:
             self._failed(lost.error)
 
@@ -209,8 +213,8 @@ class PluggedClient(SyncClient):
         if plug.unsent or self._connection.choked:
             self._connection.transport_unsent(len(plug.unsent), self._now())
 
-    def _places(self, host: str, port: int) -> Sequence[Place]:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+        return looked_up(host, port, patience)
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
         return type(self)(server, None if self._credentials is nobody else self._credentials, options)

@@ -1,7 +1,7 @@
 """One byte stream of a structured client, from dialling to its end, in one task that owns its socket.
 
 Theory. The task dials, reads, and closes the socket itself when its scope is cancelled: so nobody closes a socket that
-somebody waits for. Writing goes to the kernel at once, in whatever task writes; only what the kernel does not take is left to
+somebody waits for. While several addresses are tried, each has a task of its own until one of them stands. Writing goes to the kernel at once, in whatever task writes; only what the kernel does not take is left to
 a second task. Once nobody wants the stream any more, reading ends, and what was written has ``close_timeout`` to leave.
 """
 
@@ -9,16 +9,17 @@ a second task. Once nobody wants the stream any more, reading ends, and what was
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, ClassVar, Protocol, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto.core.servers import Server
-from jsproto_io._plug import CHUNK, UNDER_WAY, taken
-from jsproto_io._ways import Nursery, Ways, in_turn
+from jsproto_io._plug import CHUNK, taken
+from jsproto_io._race import Race
+from jsproto_io._ways import Event, Nursery, Scope, Ways
 
 
 class Owner(Protocol):
@@ -47,7 +48,7 @@ class Stream:
     __slots__ = (
         "_bound",
         "_nursery",
-        "_randomize",
+        "_race",
         "_scope",
         "_server",
         "_stream",
@@ -62,8 +63,9 @@ class Stream:
         self._ways = client.WAYS
         self._scope = client.WAYS.scope()
         self._server = server
-        self._bound = client._options.close_timeout
-        self._randomize = client._options.randomize
+        options = client._options
+        self._bound = options.close_timeout
+        self._race = partial(Race, server.host, randomize=options.randomize, within=options.connect_timeout)
         self._stream: socket.socket
         self._nursery: Nursery
 
@@ -82,31 +84,40 @@ class Stream:
                 self._stream.close()
 
     async def _dialled(self) -> socket.socket:
-        """One address of the host after the other."""
-        host = self._server.host
-        why = OSError(f"no address for {host}")
-        places = await self._ways.places(host, self._server.port, type=socket.SOCK_STREAM)
-        for family, kind, proto, _, place in in_turn(places, randomize=self._randomize):
-            try:
-                stream = socket.socket(family, kind, proto)
-            except OSError as error:
-                why = error
-                continue
-            try:
-                stream.settimeout(0.0)
-                stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                code = stream.connect_ex(place)
-                if code in UNDER_WAY:
-                    await self._ways.writable(stream)
-                    code = stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            except BaseException:
+        """The addresses of the host in a race."""
+        ways = self._ways
+        server = self._server
+        race = self._race(await ways.places(server.host, server.port, type=socket.SOCK_STREAM))
+        won: list[socket.socket] = []
+        try:
+            with ways.scope() as over:
+                async with ways.nursery() as nursery:
+                    while (stream := race.begun()) is not None:
+                        failed = ways.event()
+                        nursery.start_soon(partial(self._tried, race, stream, won, failed, over))
+                        with ways.scope(deadline=ways.now() + race.moment):
+                            await failed.wait()
+        except BaseException:
+            for stream in won:
                 stream.close()
-                raise
-            if not code:
-                return stream
-            stream.close()
-            why = OSError(code, os.strerror(code))
-        raise why
+            raise
+        if won:
+            return won[0]
+        raise race.why
+
+    async def _tried(
+        self, race: Race, stream: socket.socket, won: list[socket.socket], failed: Event, over: Scope
+    ) -> None:
+        """See one address to its end, which may be that another has won."""
+        try:
+            await self._ways.writable(stream)
+            if not won and race.stands(stream):
+                won.append(stream)
+                over.cancel()
+        finally:
+            if stream not in won:
+                stream.close()
+        failed.set()
 
     async def _read(self) -> None:
         """Read as long as somebody wants it. What is still to be written then keeps the nursery open, for a while."""

@@ -224,8 +224,10 @@ class StructuredClient(AsyncClient):
         """Do something that waits for a disk, in a thread, to its end."""
         return cast("T", await self.WAYS.aside(work))
 
-    async def _places(self, host: str, port: int) -> Sequence[Place]:
-        return await self.WAYS.places(host, port, type=socket.SOCK_STREAM)
+    async def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+        with self.WAYS.scope(deadline=self.WAYS.now() + patience):
+            return await self.WAYS.places(host, port, type=socket.SOCK_STREAM)
+        raise TimeoutError
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
         return type(self)(server, None if self._credentials is nobody else self._credentials, options)
@@ -242,6 +244,7 @@ _TASKS: Final = (
     StructuredClient._tell_the_time,
     StructuredClient._authenticated,
     Stream.live,
+    Stream._tried,
     Stream._rest,
 )
 

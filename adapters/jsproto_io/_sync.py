@@ -322,7 +322,7 @@ class SyncClient(Base):
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = self._places(server.host, server.port) if self._tunnel is None else ()
+                places = self._places(server.host, server.port, timeout) if self._tunnel is None else ()
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
@@ -424,8 +424,8 @@ class SyncClient(Base):
     # ------------------------------------------------------------------ probing
 
     @abstractmethod
-    def _places(self, host: str, port: int) -> Sequence[Place]:
-        """The addresses of a name."""
+    def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+        """The addresses of a name, which are waited for at most so many seconds."""
 
     @abstractmethod
     def _probe(self, server: Server, options: ConnectOptions) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -28,11 +27,6 @@ class Event(Protocol):
     async def wait(self) -> object:
         """Wait until it is set."""
         ...
-
-
-def in_turn(places: Sequence[Place], *, randomize: bool) -> list[Place]:
-    """The addresses of a name in the order in which they are tried: at random, so that clients spread, or as the resolver says."""
-    return random.sample(places, len(places)) if randomize else list(places)
 
 
 class Scope(Protocol):

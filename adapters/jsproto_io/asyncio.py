@@ -15,17 +15,19 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from time import monotonic
-from typing import Self, TypeVar, Unpack, cast, final
+from typing import Any, Self, TypeVar, Unpack, cast, final
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._link import Link
+from jsproto_io._lookup import written_out
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._network import NETWORK
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
-from jsproto_io._ways import Place, in_turn
+from jsproto_io._race import Race
+from jsproto_io._ways import Place
 
 T = TypeVar("T")
 
@@ -194,27 +196,58 @@ class Client(AsyncClient):
         link.dialling = self._spawn(self._dialled(server, link))
 
     async def _dialled(self, server: Server, link: Link) -> None:
-        why: Exception = OSError(f"no address for {server.host}")
         try:
-            for host in await self._hosts(server):
-                try:
-                    await self._loop.create_connection(lambda: link, host, server.port)
-                except OSError as error:
-                    why = error
-                else:
-                    return
+            if NETWORK.get() is None:
+                stream = await self._raced(server)
+                await self._loop.create_connection(lambda: link, sock=stream)
+            else:
+                await self._loop.create_connection(lambda: link, server.host, server.port)
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
-            why = error
-        if link.client is not None:
-            self._failed(why)
-            self._pump()
+            if link.client is not None:
+                self._failed(error)
+                self._pump()
 
-    async def _hosts(self, server: Server) -> list[str]:
-        """What is dialled for a server, in this order: the addresses of its name, or its name where the loop tries them in its own."""
-        if not self._options.randomize or NETWORK.get() is not None:
-            return [server.host]
-        places = in_turn(await self._places(server.host, server.port), randomize=True)
-        return list(dict.fromkeys(str(place[4][0]) for place in places))
+    async def _raced(self, server: Server) -> socket.socket:
+        """A stream to whichever address of the server stands first."""
+        options = self._options
+        places = await self._places(server.host, server.port, None)
+        race = Race(server.host, places, randomize=options.randomize, within=options.connect_timeout)
+        won: list[socket.socket] = []
+        trying: set[asyncio.Task[None]] = set()
+        try:
+            while not won:
+                entrant = race.next()
+                if entrant is not None:
+                    trying.add(self._spawn(self._tried(race, *entrant, won)))
+                if not trying:
+                    break
+                _, trying = await asyncio.wait(
+                    trying,
+                    timeout=race.moment if race.left else None,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+        except BaseException:
+            for stream in won:
+                stream.close()
+            raise
+        finally:
+            for task in trying:
+                task.cancel()
+        if won:
+            return won[0]
+        raise race.why
+
+    async def _tried(self, race: Race, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
+        """See one address to its end, which may be that another has won."""
+        try:
+            await self._loop.sock_connect(stream, place)
+            if not won:
+                won.append(stream)
+        except OSError as error:
+            race.failed(stream, error)
+        finally:
+            if stream not in won:
+                stream.close()
 
     def _failed(self, error: Exception | None) -> None:
         self._link = None
@@ -242,8 +275,11 @@ class Client(AsyncClient):
             await asyncio.wait([doing])  # it may still be at work on what the caller is about to close
             raise
 
-    async def _places(self, host: str, port: int) -> Sequence[Place]:
-        return await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    async def _places(self, host: str, port: int, patience: float | None) -> Sequence[Place]:
+        async with asyncio.timeout(patience):
+            return written_out(host, port) or await self._loop.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM
+            )
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
         return type(self)(server, None if self._credentials is nobody else self._credentials, options)

@@ -97,4 +97,4 @@ class Client(PluggedClient):
     def _arm(self, deadline: float | None) -> None:
         super()._arm(deadline)
         if self._keeper is not None:
-            self._keeper.armed(deadline)
+            self._keeper.armed(self._deadline)

@@ -121,16 +121,17 @@ class MemoryServer(Switchboard):
 class _Plug:
     """One line after another, and whoever waits for one lets time leap; see `jsproto_io._plug.Plug`."""
 
-    __slots__ = ("_board", "_line", "_opening", "asleep", "unsent")
+    __slots__ = ("_board", "_line", "_opening", "asleep", "due", "unsent")
 
     def __init__(self, board: MemoryServer) -> None:
         self._board = board
         self._line: Line | None = None
         self._opening = False
         self.asleep = False
+        self.due: float | None = None
         self.unsent = bytearray()
 
-    def dial(self, host: str, port: int, *, randomize: bool = False) -> Lost | None:
+    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = math.inf) -> Lost | None:
         try:
             self._line = self._board.dial(_nobody)
         except OSError as error:

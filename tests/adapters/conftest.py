@@ -6,8 +6,10 @@ adapters share asks each of them, the blocking one too: `use`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import itertools
 import json
 import socket
 import struct
@@ -151,6 +153,50 @@ def deaf():
     """A URL that takes connections and never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         yield f"nats://127.0.0.1:{door.getsockname()[1]}"
+
+
+def numeric(family=0, _type=0, _proto=0, flags=0, **_):
+    """Whether a resolver with these arguments is asked for addresses that are written out, and for no name."""
+    return flags & socket.AI_NUMERICHOST
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """``names(name=[...], ...)`` makes every resolver give these addresses for a name, and none for any other name."""
+    known = {}
+    resolve = socket.getaddrinfo
+
+    def found(host, port, *args, **options):
+        host = host.decode() if isinstance(host, bytes) else host
+        if host in known and not numeric(*args, **options):
+            return [each for address in known[host] for each in resolve(address, port, *args, **options)]
+        return resolve(host, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    return known.update
+
+
+@pytest.fixture
+def hole():
+    """``hole(port)`` gives an address that swallows whoever knocks at this port, and the door behind it, which nobody opens."""
+    held = contextlib.ExitStack()
+
+    def make(port):
+        host = f"127.0.7.{next(hosts)}"
+        door = held.enter_context(socket.socket())
+        door.bind((host, port))
+        door.listen(0)
+        for _ in range(
+            2
+        ):  # on Linux one waits behind a backlog of 0, and whoever comes later is not answered
+            waiting = held.enter_context(socket.socket())
+            waiting.settimeout(0.0)
+            waiting.connect_ex((host, port))
+        return host, door
+
+    hosts = itertools.count(1)
+    with held:
+        yield make
 
 
 class Flavour:

@@ -156,7 +156,7 @@ def test_dialling_that_never_ends_is_given_up(monkeypatch):
         async def never(*_):
             await asyncio.get_running_loop().create_future()
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", never)
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", never)
         with pytest.raises(ConnectFailed, match="stuck at DIALING"):
             await connect(connect_timeout=0.02)
 

@@ -1,4 +1,4 @@
-"""Under gevent the blocking client lets other greenlets run while it waits; where gevent is not installed there is nothing to see."""
+"""Under gevent the blocking client lets other greenlets run while it waits, for the resolver too; where gevent is not installed there is nothing to see."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ print(heard, len(turns) > 3)
 def test_a_greenlet_that_waits_lets_others_run():
     with Hosted() as hosted:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, hosted.url],
+            [sys.executable, "-c", PROGRAM, hosted.url.replace("127.0.0.1", "localhost")],
             capture_output=True,
             text=True,
             check=False,

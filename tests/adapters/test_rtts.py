@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import socket
 
 import pytest
 
@@ -17,22 +16,6 @@ pytestmark = pytest.mark.live
 
 def rtts(nc):
     return nc.rtts(1.0)
-
-
-@pytest.fixture
-def names(monkeypatch):
-    """``names(name=[...], ...)`` makes every resolver give these addresses for a name, and none for any other name."""
-    known = {}
-    resolve = socket.getaddrinfo
-
-    def found(host, port, *args, **options):
-        host = host.decode() if isinstance(host, bytes) else host
-        if host in known:
-            return [each for address in known[host] for each in resolve(address, port, *args, **options)]
-        return resolve(host, port, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", found)
-    return known.update
 
 
 def test_each_address_has_its_own(use, nats_server, nobody, names):
@@ -105,7 +88,7 @@ def test_the_addresses_of_a_name_are_tried_at_random_until_one_answers(
         tried.append([place[4][0] for place in places])
         return list(reversed(places))[:count]
 
-    monkeypatch.setattr("jsproto_io._ways.random.sample", backwards)
+    monkeypatch.setattr("jsproto_io._race.random.sample", backwards)
     names({"many.test": ["127.0.0.1", "127.0.0.2"]})  # the server is at the first of them
 
     assert use(f"nats://many.test:{nats_server.port}", lambda nc: nc.flush(), randomize=randomize)[0] > 0.0

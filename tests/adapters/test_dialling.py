@@ -1,0 +1,255 @@
+"""Names with several addresses, and resolvers that say nothing: every adapter tries what there is, within its deadline."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from jsproto.core.events import Notice
+from jsproto.errors import ConnectFailed
+from jsproto_io._lookup import Lookup, looked_up
+from jsproto_io._plug import OPENED, Lost, Plug
+from jsproto_io._race import MOMENT, Race
+from jsproto_io.blocking import connect
+from tests.adapters.conftest import PATIENCE, numeric
+from tests.forked import forked
+
+ONCE = {"connect_sweeps": 1, "randomize": False}
+
+
+def flush(nc):
+    return nc.flush()
+
+
+def tries(nc):
+    return nc.stats.attempts_failed
+
+
+def sockets():
+    """How many sockets this process has."""
+    gc.collect()
+    return sum(each.is_socket() for each in Path("/proc/self/fd").iterdir())
+
+
+def over():
+    """Wait until every lookup that was left is over."""
+    for thread in threading.enumerate():
+        if thread.name == "jsproto resolver":
+            thread.join(PATIENCE)
+
+
+def place(host, port):
+    return (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))
+
+
+def turned(plug):
+    """What a plug that dials ends with, if whoever waits wakes it when it is due."""
+    give_up = time.monotonic() + PATIENCE
+    while (happened := plug.wait(max(0.0, (plug.due or give_up) - time.monotonic()))) is None:
+        assert time.monotonic() < give_up
+    return happened
+
+
+@pytest.fixture
+def silence(monkeypatch):
+    """A resolver that does not answer for names that end in .silent, until it is set."""
+    answered = threading.Event()
+    resolve = socket.getaddrinfo
+
+    def silent(host, port, *args, **options):
+        host = host.decode() if isinstance(host, bytes) else host
+        if host.endswith(".silent") and not numeric(*args, **options):
+            assert answered.wait(PATIENCE)
+            return resolve("127.0.0.1", port, *args, **options)
+        return resolve(host, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    yield answered
+    answered.set()
+    over()
+
+
+# ---------------------------------------------------------------------------------------------- several addresses
+
+
+@pytest.mark.live
+def test_an_address_that_swallows_everything_costs_a_moment_and_not_the_attempt(
+    use, nats_server, names, hole
+):
+    names({"many.test": [hole(nats_server.port)[0], hole(nats_server.port)[0], "127.0.0.1"]})
+    before = sockets()
+
+    took, failed = use(f"nats://many.test:{nats_server.port}", flush, tries, **ONCE)
+
+    assert took > 0.0
+    assert failed == 0
+    assert sockets() == before
+
+
+def test_many_that_swallow_everything_end_with_the_deadline(use, nobody, names, hole):
+    port = int(nobody.rpartition(":")[2])
+    names({"many.test": [hole(port)[0] for _ in range(3)]})
+    before = sockets()
+
+    with pytest.raises(ConnectFailed, match=r"within 0\.2 s, stuck at DIALING"):
+        use(f"nats://many.test:{port}", flush, connect_timeout=0.2, **ONCE)
+
+    assert sockets() == before
+
+
+def test_a_name_all_of_whose_addresses_refuse_says_so(use, nobody, names):
+    names({"many.test": ["127.0.0.1", "127.0.0.2"]})
+
+    with pytest.raises(ConnectFailed, match=r"ConnectionRefused|refused"):
+        use(nobody.replace("127.0.0.1", "many.test"), flush, **ONCE)
+
+
+def test_many_addresses_leave_the_last_half_of_the_time():
+    many, few = (Race("a", [place("a", 1)] * number, randomize=False, within=2.0) for number in (10, 2))
+
+    assert (many.moment, few.moment) == (0.1, MOMENT)
+    assert Race("a", [], randomize=True, within=2.0).moment == MOMENT
+
+
+def test_who_was_begun_may_still_win_when_others_were_begun_later(monkeypatch, nobody, hole):
+    port = int(nobody.rpartition(":")[2])
+    (slow, door), (other, _) = hole(port), hole(port)
+    found = [place(slow, port), place("127.0.0.1", port), place(other, port)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    plug = Plug()
+    assert plug.dial("many", port, within=0.1) is None
+    while plug.due is not None:  # until the last was begun
+        assert plug.wait(max(0.0, plug.due - time.monotonic())) is None
+    door.accept()[0].close()  # makes room for who knocks again
+
+    assert turned(plug) is OPENED
+    assert plug._stream.getpeername() == (slow, port)
+    assert plug._trying == set()
+    plug.hang_up()
+    plug.pull()
+
+
+def test_a_plug_that_is_pulled_in_mid_race_leaves_no_socket(monkeypatch, nobody, hole):
+    port = int(nobody.rpartition(":")[2])
+    found = [place(hole(port)[0], port) for _ in range(2)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    before = sockets()
+    plug = Plug()
+    plug.dial("many", port, within=0.0)
+    assert plug.wait(0.0) is None  # both were begun
+    assert sockets() == before + 2
+    plug.pull()
+
+    assert sockets() == before
+
+
+# ---------------------------------------------------------------------------------------------- a resolver that is silent
+
+
+def test_a_resolver_that_is_silent_ends_an_attempt_with_its_deadline(use, silence):
+    before = sockets()
+
+    def failed(_, told):
+        if isinstance(told, Notice):
+            silence.set()  # a loop of asyncio waits for its threads when it ends
+
+    with pytest.raises(ConnectFailed, match=r"within 0\.1 s, stuck at DIALING"):
+        use("nats://dns.silent:4222", flush, connect_timeout=0.1, watch=failed, **ONCE)
+
+    over()
+    assert sockets() == before
+
+
+@pytest.mark.live
+def test_the_round_trips_do_not_wait_for_a_resolver_that_is_silent(use, nats_server, silence):
+    found, _ = use(
+        [nats_server.url, "nats://dns.silent:1"],
+        lambda nc: nc.rtts(0.1),
+        lambda _: silence.set(),
+        randomize=False,
+    )
+
+    assert found[nats_server.url] > 0.0
+    assert "none in time" in str(found["nats://dns.silent:1"])
+
+
+def test_a_blocking_client_comes_out_of_a_lookup_by_an_interrupt(silence, monkeypatch):
+    def interrupted(plug, patience):
+        plug.asleep = True
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Plug, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt), connect("nats://dns.silent:4222", connect_timeout=PATIENCE):
+        pass
+
+
+@pytest.mark.live
+def test_no_thread_is_left_of_a_name_that_was_found(nats_server):
+    before = set(threading.enumerate())
+    with connect(nats_server.url.replace("127.0.0.1", "localhost")) as nc:
+        assert nc.flush() > 0.0
+        assert set(threading.enumerate()) == before
+
+
+def test_a_name_that_is_not_known_is_an_error_of_the_resolver(use, monkeypatch):
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "not known here")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConnectFailed, match="not known here"):
+        use("nats://nowhere.test:4222", flush, **ONCE)
+
+
+def test_a_name_is_found_by_a_thread_that_is_over_then(silence):
+    silence.set()
+    before = set(threading.enumerate())
+
+    assert [each[4] for each in looked_up("found.silent", 7, PATIENCE)] == [("127.0.0.1", 7)]
+    assert [each[4] for each in looked_up("127.0.0.3", 7, 0.0)] == [("127.0.0.3", 7)]
+    assert set(threading.enumerate()) == before
+
+
+def test_where_no_thread_can_be_had_no_name_is_found(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    plug = Plug()
+    before = sockets()
+    lost = plug.dial("localhost", 1)
+
+    assert isinstance(lost, Lost)
+    assert "can't start new thread" in str(lost.error)
+    assert sockets() == before
+    plug.pull()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_in_mid_lookup_leaves_it_with_the_parent(silence):
+    plug = Plug()
+    before = sockets()
+    assert plug.dial("later.silent", 1) is None
+
+    def child():
+        plug.pull()
+        assert sockets() == before
+
+    assert forked(child) == 0
+    silence.set()
+    assert isinstance(turned(plug), Lost)  # nobody listens there
+    plug.pull()
+
+
+def test_a_lookup_that_was_left_ends_alone(silence):
+    lookup = Lookup("left.silent", 1)
+    lookup.leave()
+    silence.set()
+    lookup._thread.join(PATIENCE)
+
+    assert not lookup._thread.is_alive()
+    assert (lookup._ours.fileno(), lookup._theirs.fileno()) == (-1, -1)
