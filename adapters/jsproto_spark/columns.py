@@ -2,7 +2,7 @@
 
 Theory. Spark's scan always gives every column of the schema, so what is not wanted is left out by ``.schema(...)``: any of these
 columns, in any order, each with its own type. What nobody asks for is not read: without ``headers`` no header is parsed, without
-what only the reply subject knows no reply subject is.
+what only the reply subject knows no reply subject is, and where nobody asks for headers or payloads a consumer sends no payloads.
 """
 
 from __future__ import annotations
@@ -150,6 +150,19 @@ def chosen(schema: Iterable[Asked], stream: str, headers: str | None) -> tuple[C
         )
     return tuple(found)
 
+
+def places_only(columns: Iterable[Column]) -> bool:
+    """Whether these say only where messages stand, so that nobody misses payloads, nor notices the header that stands for them."""
+    return _CONTENT.isdisjoint(column.fact for column in columns)
+
+
+_CONTENT: Final = frozenset({
+    Fact.HEADERS_MAP,
+    Fact.HEADERS_PAIRS,
+    Fact.HEADERS_RAW,
+    Fact.PAYLOAD,
+    Fact.SIZE,
+})  # fmt: skip
 
 _MAY_BE_NULL: Final = frozenset({
     Fact.HEADERS_MAP,

@@ -24,6 +24,7 @@ from jsproto.errors import (
     RequestTimeout,
     TlsFailed,
     TlsUnavailable,
+    WindowFull,
 )
 from jsproto.jetstream.api.errors import (
     ConsumerNotFound,
@@ -75,6 +76,7 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
     (ConnectFailed, "servers"),
     (NoResponders, "servers, domain, apiPrefix"),
     (RequestTimeout, "requestTimeout"),
+    (WindowFull, "stallWait"),
 )
 
 #: These name their stream and option already.

@@ -170,6 +170,7 @@ class Write:
     window: int = _option(Form.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
     ack_timeout: float = _option(Form.SECONDS, default=30.0, means="seconds within which each must be acknowledged, over lost links too", uses=_WRITES)
     max_inflight_bytes: int = _option(Form.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
+    stall_wait: float | None = _option(Form.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it as long as it takes", uses=_WRITES)
     expected_outage: float | None = _option(Form.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)
     # fmt: on
 
@@ -321,6 +322,10 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     since, until = found.get("startingTimestamp"), found.get("endingTimestamp")
     if isinstance(since, Timestamp) and isinstance(until, Timestamp) and until < since:
         yield ("startingTimestamp", "endingTimestamp"), "expected an end behind the start, seen one before it"
+    stall, ack = found.get("stallWait"), found.get("ackTimeout", Write().ack_timeout)
+    if isinstance(stall, float) and isinstance(ack, float) and stall >= ack:
+        why = f"expected a wait for room below the {ack:g} s within which there is room in any case, seen {stall:g} s"
+        yield ("stallWait", "ackTimeout"), why
 
 
 def _meant(key: str) -> str:

@@ -19,7 +19,7 @@ from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
 from jsproto_spark import planning
 from jsproto_spark.arrow import arrow_schema, asked, batches
-from jsproto_spark.columns import chosen
+from jsproto_spark.columns import chosen, places_only
 from jsproto_spark.errors import Unreadable, naming, vanished
 from jsproto_spark.link import asking, client
 from jsproto_spark.options import Settings
@@ -169,6 +169,7 @@ class Reading:
                 way=part.way,
                 created=part.created,
                 fail_on_loss=read.fail_on_data_loss,
+                headers_only=places_only(self.columns),
                 patience=read.read_deadline,
                 name_prefix=f"{read.consumer_name_prefix}-",
             ) as feed:

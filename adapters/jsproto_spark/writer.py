@@ -20,6 +20,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from jsproto.jetstream.api.publish_checks import check_window, refuse
 from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto_io._sync import Sink
 from jsproto_spark.arrow import asked
@@ -61,10 +62,11 @@ class Writing:
         self._look()
 
     def _look(self) -> None:
-        """The stream is there, and remembers ids for long enough."""
+        """The stream is there, acknowledges what it stores, and remembers ids for long enough."""
         where, write = self.settings.where, self.settings.write
         with naming(where.stream):
             info = asking(where, where.request_timeout, lambda js: js.stream(where.stream).info())
+            refuse(check_window(info.config), where.stream)
         window = 0.0 if info.config.duplicate_window is None else info.config.duplicate_window.total_seconds()
         self.resend = self.named and window >= write.ack_timeout
         if write.expected_outage is not None and window < write.expected_outage:
@@ -85,6 +87,7 @@ class Writing:
                 ack_timeout=write.ack_timeout,
                 results=False,
                 resend=self.resend,
+                stall_wait=write.stall_wait,
             )
             with client(where, write.ack_timeout).sink(window) as sink:
                 self._publish(sink, batches)

@@ -78,6 +78,7 @@ def _shared(options: RangeOptions) -> ConsumerConfig:
         ack_policy=AckPolicy.NONE,
         max_deliver=1,
         mem_storage=True,
+        headers_only=options.headers_only or None,
         inactive_threshold=INACTIVE,
     ).checked()
 
@@ -94,6 +95,7 @@ class RangeOptions:
         way: how.
         created: when the stream was created, if it must be that very stream.
         fail_on_loss: whether lost messages end the read, or are only told.
+        headers_only: whether a consumer sends no payloads, and their sizes as a last header ``Nats-Msg-Size``.
         max_messages: most messages asked for and at hand.
         max_bytes: most bytes asked for and at hand, as the server counts them.
         patience: seconds without progress after which it fails.
@@ -113,6 +115,7 @@ class RangeOptions:
     way: Way = Way.AUTO
     created: Timestamp | datetime | None = field(default=None)
     fail_on_loss: bool = True
+    headers_only: bool = False
     max_messages: int = MESSAGES
     max_bytes: int = BYTES
     patience: float = PATIENCE

@@ -47,6 +47,11 @@ def test_a_pull_is_bounded_by_messages_and_bytes():
     assert (pulls.max_messages, pulls.within_bytes) == (7, 1000)
 
 
+def test_payloads_are_left_out_only_if_that_is_asked():
+    assert "headers_only" not in options().shared.to_wire()
+    assert options(headers_only=True).shared.to_wire()["headers_only"] is True
+
+
 def test_an_empty_range_is_one():
     assert options(5, 5).hi == 5
 

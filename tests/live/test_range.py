@@ -108,6 +108,16 @@ def test_a_row_says_all_that_is_stored(nc, way):
     )
 
 
+def test_a_consumer_can_leave_payloads_out_and_says_their_sizes(nc):
+    stream = filled(nc, 20)
+    with stream.read_range(1, 21, way=Way.CONSUMER, headers_only=True) as runs:
+        rows = [row for run in runs for row in run]
+
+    assert [b""] * 20 == [row.payload for row in rows]
+    assert (("Number", "7"), ("Kind", "test"), ("Nats-Msg-Size", "1")) == rows[6].headers
+    assert list(range(1, 21)) == [row.sequence for row in rows]
+
+
 @EACH_WAY
 @pytest.mark.parametrize("subjects", [["1"], ["1", "2"], ["*"], ["none"]])
 def test_filters_choose_and_the_end_is_proven(nc, way, subjects, empty):

@@ -64,7 +64,7 @@ def spark(tmp_path_factory):
         builder = builder.config(name, value)
     with contextlib.chdir(folder):  # where relative paths of a query lie, and no module of ours
         handler = signal.getsignal(signal.SIGINT)
-    session = builder.getOrCreate()
+        session = builder.getOrCreate()
     signal.signal(signal.SIGINT, handler)  # Spark's own raises wherever it is, which others test for
     yield session
     session.stop()

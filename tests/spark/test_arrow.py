@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from jsproto.jetstream.range_rows import DeliveredRows, StoredRows
+from jsproto_spark import arrow, bulk
 from jsproto_spark.arrow import BATCH, arrow_schema, asked, batches, record_batch
 from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Fact, chosen
 
@@ -218,17 +219,49 @@ def test_runs_of_two_consumers_say_both():
     assert ["c", "d", "d"] == made([first, second], "consumer")["consumer"]
 
 
-def test_what_no_column_wants_is_never_read():
-    rows = delivered(("a", block(("A", "1")), b""))
-    schema = schema_of("payload", "subject", "stream")
-    columns = chosen(asked(schema), "S", None)
-    record_batch([rows], columns, arrow_schema(columns, schema))
-    assert frozenset() == rows.parsed
+def test_what_no_column_wants_is_never_read(monkeypatch):
+    asked_for = []
 
-    made([rows], "sequence")
-    assert (
-        frozenset({"places"}) == rows.parsed
-    )  # acceptance 11: no header parsed for .schema("sequence BIGINT")
+    def noting(name, whole):
+        def read(given):
+            asked_for.append(name)
+            return whole(given)
+
+        return read
+
+    for name in ("numbers", "headers"):
+        monkeypatch.setattr(bulk, name, noting(name, getattr(bulk, name)))
+    rows = delivered(("a", block(("A", "1")), b""))
+    made([rows], "payload", "subject", "stream", "headers_raw")
+    assert ([], frozenset()) == (asked_for, rows.parsed)
+
+    made([rows], "sequence", "timestamp")  # acceptance 11: no header parsed for .schema("sequence BIGINT")
+    assert (["numbers"], frozenset()) == (asked_for, rows.parsed)
+
+    made([rows], "headers")
+    assert (["numbers", "headers"], frozenset()) == (asked_for, rows.parsed)
+
+
+def test_what_is_not_of_one_form_is_read_by_the_core():
+    rows = delivered(("a", block(("A", "1")), b""), ("a", None, b""))
+    rows.frames = [
+        (*rows.frames[0][:2], rows.frames[0][2].replace(".c.", ".d."), *rows.frames[0][3:]),
+        rows.frames[1],
+    ]
+
+    assert {"sequence": [1, 2], "headers": [[("A", ["1"])], None]} == made([rows], "sequence", "headers")
+    assert frozenset({"places", "headers"}) == rows.parsed
+
+
+def test_large_messages_make_small_batches(monkeypatch):
+    monkeypatch.setattr(arrow, "BYTES", 1000)
+    runs = [delivered(*[("a", None, b"x" * 300)] * 2, start=1 + 2 * number) for number in range(5)]
+    schema = schema_of("sequence")
+    columns = chosen(asked(schema), "S", None)
+
+    assert [4, 4, 2] == [
+        batch.num_rows for batch in batches(iter(runs), columns, arrow_schema(columns, schema))
+    ]
 
 
 def test_short_runs_are_put_together_and_nothing_is_held_back():

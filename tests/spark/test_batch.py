@@ -18,9 +18,10 @@ from jsproto.jetstream.errors import DataLost
 from jsproto.jetstream.range_options import Way
 from jsproto_spark.batch import BatchReader
 from jsproto_spark.errors import InvalidOption, Unreadable
+from jsproto_spark.link import client
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.source import JetStreamSource
-from tests.spark.feeding import SEQUENCES, fill, new_stream, options, read
+from tests.spark.feeding import PAYLOADS, SEQUENCES, fill, new_stream, options, read
 
 pytestmark = pytest.mark.live
 
@@ -54,6 +55,25 @@ def test_it_begins_and_ends_where_the_options_say(broker):
     )
     with pytest.raises(Unreadable, match="startingOffsetsByTimestampStrategy"):
         rows(broker, stream, startingTimestamp="2100-01-01T00:00:00Z")
+
+
+def test_payloads_that_no_column_wants_are_not_even_sent(broker):
+    # Acceptance 11: for .schema("sequence BIGINT") no payload is copied; by consumer none leaves the server.
+    stream = new_stream(broker)
+    whole = 40 * 50_000
+    for _ in range(40):
+        broker.jetstream().publish(f"{stream.name}.a", b"x" * 50_000)
+
+    def came(schema):
+        made = reader(broker, stream, schema, readMode="consumer")
+        link = client(made.reading.settings.where, 5.0)
+        parts = made.partitions()
+        before = link.stats.bytes_in
+        assert list(range(1, 41)) == read(made, parts)
+        return link.stats.bytes_in - before
+
+    assert came(SEQUENCES) < whole / 10
+    assert came(PAYLOADS) > whole
 
 
 def test_only_the_subjects_of_the_options_are_read(broker):

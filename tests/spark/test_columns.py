@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns
+from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns, places_only
 from jsproto_spark.errors import InvalidColumns, InvalidOption
 
 
@@ -57,3 +57,10 @@ def test_another_schema_is_refused_with_what_there_is(asked, said):
 
 def test_not_null_is_taken_where_there_is_always_something():
     assert [Fact.SEQUENCE] == facts(Asked("sequence", "bigint", nullable=False))
+
+
+def test_only_what_is_in_a_message_needs_its_content():
+    content = {"payload", "headers", "headers_raw", "size"}
+
+    assert content == {column.name for column in COLUMNS if not places_only([column])}
+    assert not places_only(COLUMNS)

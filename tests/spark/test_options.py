@@ -130,6 +130,8 @@ CONFLICTS = [
     ({"tlsKeyFile": "a"}, EVERY, "expected tlsCertFile"),
     ({"startingOffsetsByTimestampStrategy": "latest"}, READS, "expected startingTimestamp"),
     ({"expectedOutage": "1h"}, [Use.STREAM_WRITE], "expected msgIdColumn or autoMsgId"),
+    ({"stallWait": "30s"}, [Use.BATCH_WRITE], "expected a wait for room below the 30 s"),
+    ({"stallWait": "2s", "ackTimeout": "1s"}, [Use.STREAM_WRITE], "below the 1 s"),
     ({"releaseMode": "cursor"}, [Use.STREAM_READ], "expected the name of a durable consumer"),
     ({"cursor": "c"}, [Use.STREAM_READ], "expected releaseMode cursor"),
     ({"releaseOn": "nextPlan"}, [Use.STREAM_READ], "expected releaseMode cursor or purge"),

@@ -134,6 +134,26 @@ def test_a_failure_ends_the_task_before_the_next_batch(broker):
     assert 5 == held(stream)
 
 
+def test_a_window_that_stays_full_fails_the_task_if_that_is_asked(broker):
+    stream = new_stream(broker)
+    work = writing(broker, stream, window="10", stallWait="100ms")
+    stream.change(no_ack=True)  # from now on nobody answers
+    with pytest.raises(
+        Unreadable, match="see option stallWait: WindowFull: expected room within a stall_wait"
+    ):
+        work.write(iter([rows(stream, range(100))]))
+
+    assert 10 == held(stream)
+
+
+@pytest.mark.parametrize("setting", ["no_ack", "sealed"])
+def test_a_stream_that_acknowledges_nothing_is_refused_on_the_driver(broker, setting):
+    stream = new_stream(broker)
+    stream.change(**{setting: True})
+    with pytest.raises(Unreadable, match=setting):
+        writing(broker, stream)
+
+
 def test_the_last_sequence_of_the_subject_is_checked_by_the_stream(broker):
     stream = new_stream(broker)
     schema = StructType([*PLAIN.fields, StructField("expected_last_subject_sequence", LongType())])

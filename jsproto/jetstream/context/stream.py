@@ -685,6 +685,7 @@ class Stream:
         way: Way = Way.AUTO,
         created: Timestamp | datetime | None = None,
         fail_on_loss: bool = True,
+        headers_only: bool = False,
         max_messages: int = MESSAGES,
         max_bytes: int = BYTES,
         patience: float = STALLED_AFTER,
@@ -702,6 +703,8 @@ class Stream:
             way: by consumer or directly; `Way.AUTO` is by consumer, but directly on a work queue.
             created: when the stream was created, if it must be that very stream.
             fail_on_loss: whether messages that were removed before they were read end it, or are only told.
+            headers_only: whether payloads are left out: a consumer sends none, and says their size in a last header ``Nats-Msg-Size``;
+                a direct get has them all the same.
             max_messages: most messages asked for and at hand.
             max_bytes: most bytes asked for and at hand, as the server counts them.
             patience: seconds without progress after which it fails.
@@ -724,6 +727,7 @@ class Stream:
             way=way,
             created=created,
             fail_on_loss=fail_on_loss,
+            headers_only=headers_only,
             max_messages=max_messages,
             max_bytes=max_bytes,
             patience=patience,
