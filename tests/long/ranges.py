@@ -34,6 +34,7 @@ from jsproto_io._server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 
 WRITTEN = 200
+#: The stream holds so many, far more than a range: it stands in memory, and is written to for as long as the run takes.
 KEPT = 50_000
 BOUND = 60.0
 
@@ -181,6 +182,7 @@ def run(words: argparse.Namespace) -> dict[str, object]:
                 "subjects": ["r3"],
                 "num_replicas": 3,
                 "storage": "memory",
+                "max_msgs": KEPT,
                 "allow_direct": True,
             }
             stream = patiently(lambda: js.create_stream(**create), JsprotoError)
