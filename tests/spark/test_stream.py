@@ -8,26 +8,34 @@ import pytest
 from jsproto.jetstream.errors import DataLost, StreamRecreated
 from jsproto_spark.errors import ChangedQuery, TailLost, Unreadable
 from tests.spark.feeding import fill, new_stream
+from tests.spark.naive import NaiveQuery, RepairedQuery
 from tests.spark.querying import ALL, Query
 
 pytestmark = pytest.mark.live
 
 
-def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset(broker):
+@pytest.mark.parametrize(
+    ("kind", "seen"), [(Query, range(101, 201)), (NaiveQuery, ())], ids=["ours", "naive"]
+)
+def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset(broker, kind, seen):
     # 4.1: Spark asks for the initial offset before the first plan and again to run it. A naive source answers
     # the second time with where the stream ends then, and plans [201, 201).
     stream = new_stream(broker, 100)
-    query = Query(broker, stream)
+    query = kind(broker, stream)
     query.initial()
     fill(broker, stream, 100)
 
-    assert list(range(101, 201)) == query.all()
+    assert list(seen) == query.all()
 
 
-def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker):
-    # 4.1: a new process answers initialOffset with a later place than the end that is logged. A naive range is [401, 301).
+@pytest.mark.parametrize(
+    ("kind", "seen"), [(Query, range(101, 401)), (RepairedQuery, range(301, 401))], ids=["ours", "repaired"]
+)
+def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker, kind, seen):
+    # 4.1: a new process answers initialOffset with a later place than the end that is logged. Who only keeps its
+    # answer in memory plans [401, 301), and reads none of the first batch.
     stream = new_stream(broker, 100)
-    query = Query(broker, stream)
+    query = kind(broker, stream)
     query.initial()
     fill(broker, stream, 200)
     assert query.plan()
@@ -35,8 +43,21 @@ def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker):
     query.crash()
     fill(broker, stream, 100)
 
-    assert list(range(101, 401)) == query.all()
+    assert list(seen) == query.all()
     assert query.planned[1][0]["seq"] > query.planned[1][1]["seq"]  # what Spark asked for was that very range
+
+
+def test_what_a_naive_source_does_not_notice(broker):
+    # 4.5: 501..700 are purged unread, and then the stream is made anew; it goes on in silence, in the middle of the other stream.
+    stream = new_stream(broker, 500)
+    query = NaiveQuery(broker, stream, startingOffsets="earliest")
+    query.all()
+    fill(broker, stream, 500)
+    stream.purge(seq=701)
+    assert [*range(1, 501), *range(701, 1001)] == query.all()
+
+    recreated(broker, stream, 1300)
+    assert query.all()[800:] == list(range(1001, 1301))
 
 
 def test_earliest_a_sequence_and_a_time_begin_where_they_say(broker):
