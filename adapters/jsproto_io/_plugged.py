@@ -2,7 +2,8 @@
 
 Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due, feed it, tick, pump. Whoever waits runs
 turns until it is woken. Who comes back after a while catches up with what has come since, before anything of his goes out: the server may
-have hung up long ago, and what is written into a link of yesterday is lost. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
+have hung up long ago, and what is written into a link of yesterday is lost. If it had, a verb that does not wait for the server waits at most ``connect_timeout`` for the
+next link, if it has something to say: its caller may leave at once, and nobody else would make one. Who sleeps otherwise, for many clients at once or in a loop of one's own, says so in `_drive` and calls `_turn`
 without patience when the plug has something: it can be asked for its descriptor.
 
 A fork leaves the connection with the parent. The child's copy closes its descriptors, without a word on the wire and without
@@ -102,13 +103,15 @@ class PluggedClient(SyncClient):
             return
         with self._alone:
             try:
+                self._catch_up()
                 self._connection.close(None, self._now())
                 self._pump()
                 while not self._driver.closed:
                     self._drive()
             finally:
                 if not self._driver.closed:
-                    self._connection.close(None, self._now())  # the second time does not wait
+                    for _ in range(2):  # the second time does not wait
+                        self._connection.close(None, self._now())
                     self._pump()
                 self._plug.pull()
 
@@ -137,16 +140,28 @@ class PluggedClient(SyncClient):
         self._turn(None if deadline is None else max(0.0, deadline - self._now()))
 
     def _opened(self, conversation: Conversation[T], now: float) -> Seat:
-        if not self._driver.closed:
-            self._catch_up()
+        self._come_back()
         return super()._opened(conversation, now)
 
     def _catch_up(self) -> None:
         """Read what has come while nobody looked, up to the end of the link, and say nothing before."""
         for _ in range(_TURNS):
-            if not self._awaited(0.0) or not self.connected:
+            if self._driver.closed or not self._awaited(0.0) or not self.connected:
                 break
         self._pump()
+
+    def _come_back(self) -> None:
+        """Catch up, and if the link has ended with something of the caller's unsaid, wait a while for the next one before he goes on."""
+        unsaid = self.connected and len(self._connection.outgoing) > 0
+        self._catch_up()
+        until = self._now() + self._options.connect_timeout
+        while unsaid and not self.connected and not self._driver.closed and self._now() < until:
+            self._drive()
+
+    def _pump(self) -> None:
+        if self._connection.outgoing and self._now() > self._look_at:
+            self._come_back()
+        super()._pump()
 
     def _turn(self, patience: float | None) -> None:
         """Sleep until something comes or so many seconds have passed, feed it, and say what is to be said."""
@@ -175,7 +190,7 @@ class PluggedClient(SyncClient):
 
     def _flush(self, now: float, *, more: bool = False) -> None:
         if now > self._look_at:
-            self._catch_up()
+            self._come_back()
             return
         since = now - self._pushed
         if since < self._linger:

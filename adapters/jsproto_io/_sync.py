@@ -372,6 +372,7 @@ class SyncClient(Base):
             InvalidConfig: it is not known; nothing was done.
         """
         with self._alone:
+            self._catch_up()
             self._connection.reconnect(self._now(), server=server)
             self._pump()
 
@@ -381,6 +382,7 @@ class SyncClient(Base):
         Returns as soon as only the caller can go on, by taking what is there.
         """
         with self._alone:
+            self._catch_up()
             self._connection.tell(None, Wish.DRAIN, self._now())
             self._pump()
             while not self._driver.closed and not any(feed.readable for feed in self._feeds):
@@ -436,6 +438,10 @@ class SyncClient(Base):
     @abstractmethod
     def _flush(self, now: float, *, more: bool = False) -> None:
         """Give what is to be sent to the kernel; now and then look what has come."""
+
+    @abstractmethod
+    def _catch_up(self) -> None:
+        """Read what has come while nobody looked."""
 
     @abstractmethod
     def _drive(self) -> None:

@@ -2,7 +2,8 @@
 
 Theory. Nothing runs but what a caller waits for: caller-driven, as `PluggedClient` says. Between two verbs nobody reads, so a caller that computes
 for longer than the server's patience with unanswered PINGs should call something now and then: else the server hangs up, and the next verb
-makes a new link first. Verbs look at the socket before they begin what has an answer, and at least once in a second on their own. Or the client is
+makes a new link first. Verbs look at the socket before they begin what has an answer, before they leave a link, and at least once in a second on their own; a
+verb that finds the link lost and has something to say waits for the next one, for at most ``connect_timeout``. Or the client is
 made with ``pump=True``: then a thread, the `Keeper`, does that for the caller, and says in time that messages in hand are being worked on.
 """
 

@@ -12,7 +12,7 @@ import pytest
 
 from jsproto.core.auth import Auth
 from jsproto.core.conversation import Conversation
-from jsproto.core.events import Closed, Connected, Disconnected
+from jsproto.core.events import Closed, Connected, Disconnected, Notice, NoticeKind
 from jsproto.core.options import Tls
 from jsproto.driver import Listener
 from jsproto.errors import (
@@ -561,6 +561,135 @@ def test_a_caller_who_comes_back_to_a_link_of_yesterday_loses_nothing_in_it(peer
     there.finish()
 
     assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    "how", [stale, lambda line: line.stream.close(), Line.reset], ids=["told", "end", "reset"]
+)
+def test_who_comes_back_with_a_word_and_leaves_at_once_has_it_said(peer, how):
+    scripts, entered, heard = hangs_up(how, b"PUB a 1\r\nx\r\n")
+    there = peer(*scripts)
+    with connect(there.url, **PROMPT) as nc:
+        entered.set()
+        until_ended(nc._plug._stream)
+        nc._look_at = -10.0  # long ago
+        nc.publish("a", b"x")
+    there.finish()
+
+    assert len(heard) == 1
+
+
+def test_who_comes_back_to_a_server_that_is_gone_for_good_does_not_wait_for_ever(peer):
+    entered = threading.Event()
+
+    def leave(line):
+        line.greet()
+        assert entered.wait(5.0)
+        line.stream.close()
+
+    there = peer(leave)
+    events = []
+    options = {"connect_timeout": 0.1, "watch": lambda _, told: events.append(told), **PROMPT}
+    with connect(there.url, **options) as nc:
+        entered.set()
+        there.finish()
+        nc._look_at = -10.0  # long ago
+        nc.publish("a", b"x")
+
+        assert nc.connected is False
+    unsent = [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
+
+    assert unsent == [len(b"PUB a 1\r\nx\r\n")]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda nc, messages, held: held.ack(),
+        lambda nc, messages, held: messages.stop(),
+        lambda nc, messages, held: messages.drain(),
+        lambda nc, messages, held: messages.close(),
+        lambda nc, messages, held: nc.events().close() or nc.subscribe("b").__enter__(),
+    ],
+    ids=["ack", "stop", "drain", "close", "subscribe"],
+)
+def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb):
+    entered = threading.Event()
+
+    def first(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
+        for at in b"12":
+            line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
+        assert entered.wait(5.0)
+        line.stream.close()
+
+    def second(line):
+        line.greet()
+        heard.append(line.hear(b"+ACK\r\n"))
+        line.until_gone()
+
+    heard = []
+    there = peer(first, second)
+    with connect(there.url, linger=1e9, **PROMPT) as nc, nc.stream(consumer().consume(2)) as messages:
+        held, lingers = next(messages), next(messages)
+        nc._pushed = nc._now()  # something was sent just now
+        nc._look_at = nc._now() + 10.0
+        if verb.__code__.co_names != ("ack",):
+            lingers.ack()
+        entered.set()
+        until_ended(nc._plug._stream)
+        nc._look_at = -10.0  # long ago
+        verb(nc, messages, held)
+
+        assert nc.connected
+    there.finish()
+
+    assert len(heard) == 1
+
+
+def test_a_close_says_what_was_held_back_for_a_link_of_yesterday(peer):
+    entered = threading.Event()
+
+    def leave(line):
+        line.greet()
+        assert entered.wait(5.0)
+        line.stream.close()
+
+    there = peer(leave)
+    events = []
+    with connect(there.url, linger=1e9, watch=lambda _, told: events.append(told), **PROMPT) as nc:
+        nc._pushed = nc._now()
+        nc.publish("a", b"x")
+        entered.set()
+        until_ended(nc._plug._stream)
+    there.finish()
+    unsent = [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
+
+    assert unsent == [len(b"PUB a 1\r\nx\r\n")]
+
+
+@pytest.mark.parametrize(
+    ("verb", "scripts"), [(Client.reconnect, (quiet,)), (Client.drain, ())], ids=["reconnect", "drain"]
+)
+def test_what_has_come_before_a_link_is_left_is_handed_out(peer, verb, scripts):
+    def first(line):
+        line.greet()
+        sid = line.subscribed().encode()
+        line.hear(b"PUB ready 0\r\n\r\n")
+        line.say(b"MSG a %b 1\r\nx\r\n" % sid)
+        line.until_gone()
+
+    there = peer(first, *scripts)
+    with connect(there.url, drain_timeout=0.1, **PROMPT) as nc, nc.subscribe("a") as messages:
+        nc.publish("ready")
+        assert select.select([nc._plug], [], [], 5.0)[0]
+        verb(nc)
+
+        assert messages.next(0.5).payload == b"x"
+        while scripts and not nc.connected:
+            nc._drive()
 
 
 # ---------------------------------------------------------------------------------------------- one at a time
