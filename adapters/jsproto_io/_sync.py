@@ -584,6 +584,7 @@ class Feed(Generic[T_co]):
                     if clock is None:
                         clock = alarm(timeout)
                         client._opened(clock, client._now())
+                        continue  # opening may have read what is waited for
                     if client._connection.take(clock, client._now()) is not NEED_DATA:
                         raise out_of_time(self.feed, timeout)
                     client._racing(self._seat, seat_of(clock))

@@ -692,6 +692,27 @@ def test_what_has_come_before_a_link_is_left_is_handed_out(peer, verb, scripts):
             nc._drive()
 
 
+def test_what_has_come_before_it_is_waited_for_needs_no_waiting(peer, monkeypatch):
+    def serve(line):
+        line.greet()
+        sid = line.subscribed()
+        line.say(f"MSG a {sid} 1\r\nx\r\n".encode())
+        line.until_gone()
+
+    there = peer(serve)
+    with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
+        assert select.select([nc._plug], [], [], 5.0)[0]
+        wait = Plug.wait
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Plug,
+                "wait",
+                lambda plug, patience: wait(plug, patience) if patience == 0.0 else pytest.fail("it sleeps"),
+            )
+
+            assert messages.next(5.0).payload == b"x"
+
+
 # ---------------------------------------------------------------------------------------------- one at a time
 
 

@@ -96,7 +96,7 @@ def test_a_pulled_one_stays_while_somebody_pulls_and_goes_when_nobody_does(nc, s
     with consumer.consume():
         until(lambda: monotonic() - begun > 3 * GRACE.total_seconds(), nc)
         assert lives(consumer.name)
-    left = monotonic()
+        left = monotonic()
     until(lambda: not lives(consumer.name), nc, seconds=15.0)
 
     assert monotonic() - left > GRACE.total_seconds() / 2
