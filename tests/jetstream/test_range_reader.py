@@ -841,14 +841,14 @@ def test_a_consumer_that_the_server_refuses_ends_it():
 
 @EACH_WAY
 @pytest.mark.parametrize(
-    ("answer", "expected", "seconds"),
+    ("answer", "expected", "seconds", "times"),
     [
-        (NO_STREAM, StreamNotFound, 0.0),
-        (NOBODY, JetStreamNotEnabled, 10.0),
-        (NO_JETSTREAM, JetStreamNotEnabled, 10.0),
+        (NO_STREAM, StreamNotFound, 0.0, 1),
+        (NOBODY, JetStreamNotEnabled, 10.0, 4),
+        (NO_JETSTREAM, JetStreamNotEnabled, 10.0, 4),
     ],
 )
-def test_a_stream_that_is_not_there(way, answer, expected, seconds):
+def test_a_stream_that_is_not_there(way, answer, expected, seconds, times):
     rig = Rig(1, 11, way=way, opened=False)
     rig.instead["STREAM.INFO"] = answer
     rig.open().settle().run_to(seconds)
@@ -857,6 +857,7 @@ def test_a_stream_that_is_not_there(way, answer, expected, seconds):
     assert isinstance(rig.error, expected)
     assert rig.reader.finished
     assert rig.now <= 10.0
+    assert verbs(rig) == ["STREAM.INFO"] * times
 
 
 def test_nobody_for_a_while_is_no_end_once_the_stream_was_there():
