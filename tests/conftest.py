@@ -36,6 +36,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+# ------------------------------------------------------------------------------------------------ order
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that are slow come first: one that is begun last is what everybody waits for in the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 # ------------------------------------------------------------------------------------------------ recordings
 
 

@@ -10,6 +10,7 @@ coverage, judged for each part of the tree with its own bound. The last line is 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,11 @@ CHECKS: dict[str, list[str]] = {
     "pyright": [str(BIN / "basedpyright"), "--pythonpath", PYTHON],
     "docs": [PYTHON, *DOCS, "docs", "{scratch}/docs"],
 }
-#: A file of tests is one piece of work; the pieces are shared by as many processes as there are cores.
-TESTS = [PYTHON, "-m", "pytest", "-n", "auto", "--dist", "loadfile", "--cov", "--cov-report="]
+#: Many tests wait for servers, so there are more processes than cores.
+PROCESSES = 2 * (os.cpu_count() or 1)
+#: A file of tests is one piece of work; the pieces are taken in their order, slow ones first.
+SHARED = ["-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
+TESTS = [PYTHON, "-m", "pytest", *SHARED, "--cov", "--cov-report="]
 
 # part of the tree -> (lowest branch coverage in percent, what of it is judged elsewhere)
 COVERAGE = {

@@ -18,7 +18,7 @@ from jsproto.jetstream.fetch_options import FetchMode
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK, turn
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 GRACE = timedelta(seconds=1)
 #: Seconds between the messages as they were published.

@@ -12,7 +12,7 @@ import pytest
 from jsproto.testing.simserver.cursor import Cursor
 from tests.long import differential
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 HERE = Path(__file__).parent
 

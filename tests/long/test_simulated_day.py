@@ -36,6 +36,7 @@ def calm_seeds(work: str) -> list[int]:
     return [seed for seed in range(400) if drawn(seed, HOURS / 4, (work,)).rate < 0.05][:4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["consume", "fetch", "next", "push", "ordered"])
 def test_the_rules_hold_for_a_fifth_of_a_day(work, tmp_path):
     seeds = ",".join(map(str, calm_seeds(work)))

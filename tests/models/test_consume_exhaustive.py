@@ -272,6 +272,7 @@ def explore(options: ConsumeOptions, length: int) -> int:
 QUICK: Final = {"expires": 2.0, "idle_heartbeat": 1.0, "retry_wait": 0.5, "retry_wait_max": 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "length", "least"),
     [

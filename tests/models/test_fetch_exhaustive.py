@@ -185,6 +185,7 @@ def explore(options: FetchOptions, length: int) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "least"),
     [

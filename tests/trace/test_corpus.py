@@ -45,6 +45,7 @@ def test_lint_finds_in_every_recording_exactly_what_must_be_found(corpus):
     }
 
 
+@pytest.mark.slow
 def test_every_recording_reads_the_same_however_it_is_cut(corpus):
     """What `jsproto replay FOLDER` does."""
     frames = 0

@@ -631,6 +631,7 @@ def test_what_a_trace_kept_is_in_its_first_lines():
     assert keep_of({}) is keep_of({"payload": "half"}) is Keep.FULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_sessions_full_of_misfortune_are_said_again(seed, monkeypatch):
     """Links lost, servers restarted, consumers deleted, answers late; what cannot be made again is not opened."""
