@@ -6,6 +6,7 @@ SIGSTOP leaves all sockets open, so nothing tells the client but the silence.
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import signal
 from pathlib import Path
@@ -168,3 +169,46 @@ def test_the_same_on_every_adapter_with_await(silent, stop, start_server, flavou
             return (await messages.next()).payload
 
     assert anyio.run(story, backend=backend) == b"on the other"
+
+
+@pytest.mark.parametrize("end", ["drain", "close"])
+@pytest.mark.parametrize("flavour", [*FLAVOURS, "blocking"])
+def test_an_end_in_mid_everything_comes_within_its_limit_on_every_adapter(silent, stop, flavour, end):
+    """A consume with a message in hand, a subscription, and a window whose publishes nobody answers."""
+    adapter, backend = FLAVOURS.get(flavour, ("blocking", "asyncio"))
+    module = importlib.import_module(f"jsproto_io.{adapter}")
+    with connect(silent.url) as nc:
+        nc.jetstream().publish("s.a", b"1")
+
+    async def done(given):
+        return await given if inspect.isawaitable(given) else given
+
+    async def enter(each):
+        return await done(each.__aenter__() if hasattr(each, "__aenter__") else each.__enter__())
+
+    async def story():
+        nc = await enter(module.connect(silent.url, **QUICK, **LIMITS))
+        js = nc.jetstream()
+        messages = await enter(js.stream("S").consumer("C").consume(10))
+        held = await done(messages.next())
+        await enter(nc.subscribe("a"))
+        window = await enter(js.publish_window())
+        await done(nc.flush())
+        stop(silent)
+        for number in range(3):
+            await done(window.put(("s.a", b"%d" % number)))
+        await done(held.ack())
+        begun = monotonic()
+        await done(getattr(nc, end)())
+        took = monotonic() - begun
+        while not nc.closed:  # the window is served before a drain ends
+            await done(nc.close())
+
+        assert took < sum(LIMITS.values()) + SLACK
+
+        results = window.window
+        leave = nc.__aexit__ if hasattr(nc, "__aexit__") else nc.__exit__
+        await done(leave(None, None, None))
+        assert results.ended
+
+    anyio.run(story, backend=backend)
