@@ -79,15 +79,12 @@ class Outgoing:
             if subject is None or payload is None or (mark is None and named is not None):
                 raise self._null(subject, payload)
             body = payload if isinstance(payload, bytes) else cast("str", payload).encode()
-            if not mine and mark is None and last is None:
-                yield subject, body, plain
-                continue
-            pairs = [*(self._pairs(mine) if mine else ()), *base]
+            headers = Headers([*self._pairs(mine), *base]) if mine else plain
             if mark is not None:
-                pairs.append((MSG_ID, str(mark)))
+                headers = headers.with_added(MSG_ID, str(mark))
             if last is not None:
-                pairs.append((EXPECTED_LAST_SUBJECT_SEQUENCE, str(last)))
-            yield subject, body, Headers(pairs)
+                headers = headers.with_added(EXPECTED_LAST_SUBJECT_SEQUENCE, str(last))
+            yield subject, body, headers
 
     def _pairs(self, mine: Any) -> Iterator[tuple[str, str]]:
         """A row's own headers, in whichever of the forms the column has."""

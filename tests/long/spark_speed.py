@@ -61,6 +61,8 @@ PARTS = {
     "arrow": (None, ("arrow in hand", "tuples in hand", "spark 1", "tuples 1")),
     "writer": (None, ("spark writes", "nats-py publishes")),
 }
+#: The formats of the readers that are compared.
+FORMATS = ("tuples", "tuples_in_hand", "arrow_in_hand")
 #: Rows a second that the writer must make, or this many times nats-py.
 WRITER, TIMES = 40_000, 2.0
 
@@ -128,16 +130,18 @@ def blocking(url: str, messages: int) -> float:
 def alone(words: argparse.Namespace) -> None:
     """One form in a process of its own."""
     if words.alone == "blocking":
-        print(blocking(words.url, words.messages))
+        took = blocking(words.url, words.messages)
     else:
-        print(asyncio.run(natspy(words.url, words.alone, words.messages)))
+        took = asyncio.run(natspy(words.url, words.alone, words.messages))
+    print(took, time.process_time())
 
 
-def apart(form: str, url: str, messages: int) -> float:
-    """Start one."""
+def apart(form: str, url: str, messages: int) -> tuple[float, float]:
+    """Start one: its seconds, and its CPU seconds with the start of its interpreter."""
     command = [sys.executable, __file__, "--alone", form, "--url", url, "--messages", str(messages)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
-    return float(done.stdout.splitlines()[-1])
+    took, spent = map(float, done.stdout.splitlines()[-1].split())
+    return took, spent
 
 
 # ------------------------------------------------------------------------------------------------ with Spark
@@ -155,20 +159,25 @@ def session():
     return builder.config("spark.log.level", "ERROR").getOrCreate()
 
 
-def cpu() -> float:
-    """CPU seconds of Spark's JVM and its workers until now."""
+def cpu() -> dict[int, float]:
+    """CPU seconds until now of Spark's JVM and of each of its workers, by process."""
     ticks: dict[int, tuple[int, int]] = {}
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             words = (folder / "stat").read_text().rpartition(") ")[2].split()
-            ticks[int(folder.name)] = int(words[1]), sum(map(int, words[11:15]))
+            ticks[int(folder.name)] = int(words[1]), int(words[11]) + int(words[12])
     ours = {pid for pid, (parent, _) in ticks.items() if parent == os.getpid() and is_java(pid)}
     grown = True
     while grown:
         found = {pid for pid, (parent, _) in ticks.items() if parent in ours}
         grown = not found <= ours
         ours |= found
-    return sum(ticks[pid][1] for pid in ours) / os.sysconf("SC_CLK_TCK")
+    return {pid: ticks[pid][1] / os.sysconf("SC_CLK_TCK") for pid in ours}
+
+
+def since(before: dict[int, float]) -> float:
+    """CPU seconds of all of them since then; a worker that has ended meanwhile had been idle."""
+    return sum(seconds - before.get(pid, 0.0) for pid, seconds in cpu().items())
 
 
 def is_java(pid: int) -> bool:
@@ -243,14 +252,15 @@ def beside(spark) -> None:
 
         spark.dataSource.register(Source)
 
-    registered("tuples", TupleReader)
-    registered("tuples_in_hand", TuplesInHand)
-    registered("arrow_in_hand", ArrowInHand)
+    for form, kind in zip(FORMATS, (TupleReader, TuplesInHand, ArrowInHand), strict=True):
+        registered(form, kind)
 
 
-def reads(spark, url: str, partitions: int, form: str = "jetstream") -> float:
+def reads(spark, url: str, partitions: int, form: str = "jetstream", end: int | None = None) -> float:
     """Seconds for all default columns into the noop sink."""
-    frame = spark.read.format(form).options(servers=url, stream="SPEED", minPartitions=str(partitions)).load()
+    given = {"servers": url, "stream": "SPEED", "minPartitions": str(partitions)}
+    given |= {} if end is None else {"endingOffsets": str(end)}
+    frame = spark.read.format(form).options(**given).load()
     begun = time.perf_counter()
     frame.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - begun
@@ -273,7 +283,7 @@ def writes(spark, url: str, messages: int, mark: str) -> float:
 def measured(
     url: str, messages: int, rounds: int, parts: list[str]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """For each form of these parts messages a second, and microseconds of CPU for a message of those on Spark: medians."""
+    """For each form of these parts messages a second, and microseconds of CPU for a message: medians."""
     spark = session()
     beside(spark)
     wanted = {name for part in parts for name in PARTS[part][1]}
@@ -293,6 +303,8 @@ def measured(
     forms = {name: form for name, form in forms.items() if name in wanted}
     if wanted & {"spark 1", "spark 2"}:
         reads(spark, url, 2)  # the first job of a session compiles and starts workers
+    for form in FORMATS if "tuples 1" in wanted else ():
+        reads(spark, url, 1, form, 1000)
     if "spark writes" in wanted:
         writes(spark, url, 1000, "first-")
     seconds: dict[str, list[float]] = {name: [] for name in forms}
@@ -300,16 +312,17 @@ def measured(
     for number in range(rounds):  # one after the other in each round, so that a busy minute hits all of them
         for name, (_, form) in forms.items():
             before = cpu()
-            seconds[name].append(form(number))
-            spent[name].append(cpu() - before)
+            took = form(number)
+            took, used = took if isinstance(took, tuple) else (took, since(before))
+            seconds[name].append(took)
+            spent[name].append(round(used, 2))
     spark.stop()
     rates = {name: count / statistics.median(seconds[name]) for name, (count, _) in forms.items()}
     costs = {name: statistics.median(spent[name]) / count * 1e6 for name, (count, _) in forms.items()}
     for name, (count, _) in forms.items():
         took = [round(each, 2) for each in seconds[name]]
         told = {"form": name, "messages": count, "a second": round(rates[name]), "seconds": took}
-        if costs[name]:
-            told |= {"CPU us a message": round(costs[name], 2), "CPU seconds": spent[name]}
+        told |= {"CPU us a message": round(costs[name], 2), "CPU seconds": spent[name]}
         print(json.dumps(told), flush=True)
     return rates, costs
 
@@ -349,6 +362,7 @@ def main() -> int:
             "writer": round(written),
             "nats-py publishes": round(others),
             "writer / nats-py publishes": round(written / others, 2),
+            "nats-py publishes / writer in CPU": round(costs["nats-py publishes"] / costs["spark writes"], 2),
         }
     told["holds"] = holds
     print(json.dumps(told))
