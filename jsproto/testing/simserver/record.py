@@ -27,7 +27,7 @@ class Record:
         """Nothing is delivered yet, and what lies up to these sequences of the stream is passed."""
         self.delivered = Position(0, delivered)
         self.floor = Position(0, floor)
-        #: Deliveries that wait for their acknowledgement: consumer sequences by that of the stream.
+        #: Deliveries that wait for their acknowledgement: consumer sequences by that of the stream, in its order.
         self._owed: dict[int, int] = {}
 
     def sent(self, seq: int, consumer_seq: int, *, owed: bool) -> None:
@@ -47,7 +47,7 @@ class Record:
         if not self._owed:
             self.floor = self.delivered
         elif consumer_seq == self.floor.consumer_seq + 1:
-            following = min((each for each in self._owed if each > seq), default=0)
+            following = next((each for each in self._owed if each > seq), 0)
             self.floor = (
                 Position(self._owed[following] - 1, following - 1)
                 if following
@@ -74,4 +74,4 @@ class Record:
             delivered.consumer_seq < self.delivered.consumer_seq or floor.stream_seq < self.floor.stream_seq
         )
         if sound and floor.stream_seq <= delivered.stream_seq and not older:
-            self.delivered, self.floor, self._owed = delivered, floor, dict(owed)
+            self.delivered, self.floor, self._owed = delivered, floor, dict(sorted(owed.items()))
