@@ -91,15 +91,13 @@ def test_pushed_messages_come_in_the_distances_that_they_were_stored_in_if_that_
 
 
 def test_a_pulled_one_stays_while_somebody_pulls_and_goes_when_nobody_does(nc, stream, lives, until) -> None:
+    """Its grace counts from the last pull that was asked for, not from the end of the reader: it may go as soon as he does."""
     consumer = stream.create_consumer(inactive_threshold=GRACE)
     begun = monotonic()
     with consumer.consume():
         until(lambda: monotonic() - begun > 3 * GRACE.total_seconds(), nc)
         assert lives(consumer.name)
-        left = monotonic()
     until(lambda: not lives(consumer.name), nc, seconds=15.0)
-
-    assert monotonic() - left > GRACE.total_seconds() / 2
 
 
 def test_single_pulls_keep_it_too(nc, stream, lives, until) -> None:
