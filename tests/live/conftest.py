@@ -51,12 +51,15 @@ def _within(seconds: float) -> Iterator[None]:
         raise TimeoutError(f"expected it within {seconds} s")
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    begun = monotonic()
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if outer:  # whoever waits around this goes on with what is left of his time
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, outer - (monotonic() - begun)))
 
 
 def turn(nc: Client, seconds: float = 0.02) -> None:

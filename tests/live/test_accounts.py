@@ -142,6 +142,8 @@ def test_an_exported_consumer_is_bound_without_any_lookup(one_server, within, un
         with consumer.consume(4, idle_heartbeat=0.5, expires=1.0) as messages:
             until(lambda: messages.feed.ledger.counts.get(End.EXPIRED) == 1, owner, reader)
             assert not messages.feed.liveness.silent  # heartbeats came through the import too
-            made.delete()
+        with consumer.consume(4, expires=30.0) as messages:
+            until(lambda: made.info().num_waiting == 1, owner, reader)
+            made.delete()  # and it tells the pull that waits, which alone can know here
             with pytest.raises(ConsumerDeleted):
                 next(messages)
