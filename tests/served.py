@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import trustme
 from jsproto import Tls
 from jsproto_io._server import NatsServer
 from jsproto_io.credentials import TlsFiles
+from tests.ports import free_ports
 
 #: TLS before the first word of the server takes 2.10.4.
 TRANSPORTS = ("tcp", "tls", "tls-first", "ws", "wss")
@@ -34,8 +34,7 @@ def served(binary: str | Path | None, transport: str, folder: Path) -> Iterator[
     certificate.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     files = f'cert_file: "{folder}/server.pem", key_file: "{folder}/server.pem"'
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        web = door.getsockname()[1]
+    [web] = free_ports(1)
     config = {
         "tcp": "",
         "tls": f"tls {{ {files} }}",

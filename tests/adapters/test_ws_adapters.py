@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import socket
 import ssl
 
 import anyio
@@ -26,6 +25,7 @@ from jsproto_io._ws_hosted import Answerer
 from jsproto_io.blocking import connect
 from jsproto_io.credentials import TlsFiles, WebSocket
 from jsproto_io.testing import CONTRACT, Hosted, check_driver
+from tests.ports import free_ports
 
 CA = trustme.CA()
 SECRET = Auth(user="joe", password="canary")
@@ -41,15 +41,10 @@ def trusting():
     return context
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        return door.getsockname()[1]
-
-
 @pytest.fixture(params=["ws", "wss"])
 def web(request, start_server, tmp_path):
     """``(server, url, options)`` of a nats-server with a WebSocket, in clear and over TLS."""
-    port = free_port()
+    [port] = free_ports(1)
     security = "no_tls: true"
     options = {}
     if request.param == "wss":
@@ -351,8 +346,8 @@ def test_the_model_server_speaks_through_a_web_socket():
 
 @pytest.mark.live
 def test_a_server_learned_over_a_web_socket_is_reached_over_one(use, start_server):
-    routes = [free_port(), free_port()]
-    doors = [free_port(), free_port()]
+    routes = free_ports(2)
+    doors = free_ports(2)
     urls = ", ".join(f"nats://127.0.0.1:{port}" for port in routes)
     servers = [
         start_server(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -29,6 +28,7 @@ from jsproto.signals import ENDED, NEED_DATA
 from jsproto_io._server import NatsServer
 from jsproto_io.blocking import Client, Feed, SyncConsumer, SyncJetStream, SyncMessage, SyncStream, connect
 from tests.live.proxy import Tap
+from tests.ports import free_ports
 
 VERSIONS = ("2.9.10", "2.11.11", "2.14.0", "2.15.1")
 LAME_DUCK = 'lame_duck_duration: "30s"\nlame_duck_grace_period: "1s"\n'
@@ -353,14 +353,6 @@ def calm():
 # ------------------------------------------------------------------------------------------------ three servers
 
 
-def _free_ports(amount: int) -> list[int]:
-    doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(amount)]
-    ports = [door.getsockname()[1] for door in doors]
-    for door in doors:
-        door.close()
-    return ports
-
-
 class Cluster:
     """Three servers on loopback, each behind a tap. ``config`` is for each; where it has accounts, ``user`` is one of them."""
 
@@ -368,7 +360,7 @@ class Cluster:
         self, binary_of: Callable[[str], object], version: str, config: str = "", user: Auth | None = None
     ) -> None:
         self.user = user
-        ports = _free_ports(3)
+        ports = free_ports(3)
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
         self.nodes = {
             f"n{number}": NatsServer(

@@ -9,7 +9,8 @@ import pytest
 from jsproto.errors import NoResponders, RequestTimeout
 from jsproto.jetstream.api.monitoring import Healthz
 from jsproto_io.blocking import connect
-from tests.live.conftest import VERSIONS, _free_ports
+from tests.live.conftest import VERSIONS
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.live
 
@@ -93,7 +94,7 @@ def test_a_server_tells_the_system_account_about_itself_and_others_about_themsel
 
 
 def test_all_servers_answer_and_their_number_or_silence_ends_it(start_server, eventually, within) -> None:
-    ports = _free_ports(3)
+    ports = free_ports(3)
     routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
     servers = [
         start_server(

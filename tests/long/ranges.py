@@ -32,6 +32,7 @@ from jsproto import Way  # noqa: E402
 from jsproto.errors import JsprotoError  # noqa: E402
 from jsproto_io._server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
+from tests.ports import free_ports  # noqa: E402
 
 WRITTEN = 200
 #: The stream holds so many, far more than a range: it stands in memory, and is written to for as long as the run takes.
@@ -106,10 +107,7 @@ class Cluster:
     """Three servers; routes to the third pass a door that is late."""
 
     def __init__(self, binary: str | None, delay: float) -> None:
-        doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-        ports = [door.getsockname()[1] for door in doors]
-        for door in doors:
-            door.close()
+        ports = free_ports(3)
         self.late = Late(ports[2], delay)
         routes = [f'"nats://127.0.0.1:{port}"' for port in (*ports[:2], self.late.port)]
         self.nodes = []
