@@ -85,6 +85,29 @@ class Line:
 Script = Callable[[Line], object]
 
 
+def gives_two(line: Line) -> None:
+    """Give two messages of a consumer to the first pull."""
+    line.greet()
+    sid = line.subscribed().encode()
+    line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
+    for at in b"12":
+        line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
+
+
+def gives_two_and_goes(line: Line) -> None:
+    """Give two messages, and go when asked to."""
+    gives_two(line)
+    line.hear(b"PUB bye 0\r\n")
+
+
+def takes_two(line: Line) -> None:
+    """Hear two acks."""
+    line.greet()
+    line.hear(b"+ACK\r\n")
+    line.hear(b"+ACK\r\n")
+    line.until_gone()
+
+
 class Peer:
     """Plays one script for each connection, in the order in which they come."""
 
@@ -155,25 +178,53 @@ def deaf():
         yield f"nats://127.0.0.1:{door.getsockname()[1]}"
 
 
+def resolving(monkeypatch, addresses):
+    """Every resolver asks ``addresses(name)`` what a name stands for, and looks it up itself where that is ``None``."""
+    resolve = socket.getaddrinfo
+
+    def found(host, port, *args, **options):
+        name = host.decode() if isinstance(host, bytes) else host
+        given = None if numeric(*args, **options) else addresses(name)
+        return [each for address in given or [name] for each in resolve(address, port, *args, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
 def numeric(family=0, _type=0, _proto=0, flags=0, **_):
     """Whether a resolver with these arguments is asked for addresses that are written out, and for no name."""
     return flags & socket.AI_NUMERICHOST
 
 
+def over():
+    """Wait until every lookup that was left is over."""
+    for thread in threading.enumerate():
+        if thread.name == "jsproto resolver":
+            thread.join(PATIENCE)
+
+
 @pytest.fixture
 def names(monkeypatch):
-    """``names(name=[...], ...)`` makes every resolver give these addresses for a name, and none for any other name."""
+    """``names({name: [...], ...})`` makes every resolver give these addresses for a name."""
     known = {}
-    resolve = socket.getaddrinfo
-
-    def found(host, port, *args, **options):
-        host = host.decode() if isinstance(host, bytes) else host
-        if host in known and not numeric(*args, **options):
-            return [each for address in known[host] for each in resolve(address, port, *args, **options)]
-        return resolve(host, port, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", found)
+    resolving(monkeypatch, known.get)
     return known.update
+
+
+@pytest.fixture
+def silence(monkeypatch):
+    """A resolver that does not answer for names that end in .silent, until it is set."""
+    answered = threading.Event()
+
+    def addresses(name):
+        if not name.endswith(".silent"):
+            return None
+        assert answered.wait(PATIENCE)
+        return ["127.0.0.1"]
+
+    resolving(monkeypatch, addresses)
+    yield answered
+    answered.set()
+    over()
 
 
 @pytest.fixture
@@ -186,9 +237,7 @@ def hole():
         door = held.enter_context(socket.socket())
         door.bind((host, port))
         door.listen(0)
-        for _ in range(
-            2
-        ):  # on Linux one waits behind a backlog of 0, and whoever comes later is not answered
+        for _ in range(2):  # with Linux one waits behind a backlog of 0, and who comes later is not answered
             waiting = held.enter_context(socket.socket())
             waiting.settimeout(0.0)
             waiting.connect_ex((host, port))

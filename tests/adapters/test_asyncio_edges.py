@@ -29,6 +29,7 @@ from jsproto.errors import (
 from jsproto.jetstream.context import JetStream
 from jsproto_io._link import Link
 from jsproto_io.asyncio import Client, connect
+from tests.adapters.conftest import gives_two_and_goes, takes_two
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
 
@@ -608,21 +609,7 @@ def test_what_is_published_offline_beyond_the_backlog_waits_for_the_link(peer):
 
 
 def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
-    def offer(line):
-        line.greet()
-        sid = line.subscribed().encode()
-        line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
-        for at in b"12":
-            line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
-        line.hear(b"PUB bye 0\r\n")
-
-    def take(line):
-        line.greet()
-        line.hear(b"+ACK\r\n")
-        line.hear(b"+ACK\r\n")
-        line.until_gone()
-
-    there = peer(offer, take)
+    there = peer(gives_two_and_goes, takes_two)
     fetch = JetStream().stream("S").consumer("C").fetch(2)
 
     async def story():

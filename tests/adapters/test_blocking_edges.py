@@ -33,7 +33,7 @@ from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.window import PublishWindow
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io.blocking import Client, connect
-from tests.adapters.conftest import Line, until_ended
+from tests.adapters.conftest import Line, gives_two, gives_two_and_goes, takes_two, until_ended
 from tests.forked import forked
 
 PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0, "reconnect_wait_max": 0.02}
@@ -41,24 +41,6 @@ PROMPT = {"close_timeout": 0.05, "reconnect_wait": 0.01, "reconnect_jitter": 0.0
 
 def consumer():
     return JetStream().stream("S").consumer("C")
-
-
-def offers_one(line):
-    """Give two messages of a consumer to the first pull, and go when asked to."""
-    line.greet()
-    sid = line.subscribed().encode()
-    line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
-    for at in b"12":
-        line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
-    line.hear(b"PUB bye 0\r\n")
-
-
-def takes_two(line):
-    """Hear two acks."""
-    line.greet()
-    line.hear(b"+ACK\r\n")
-    line.hear(b"+ACK\r\n")
-    line.until_gone()
 
 
 def quiet(line):
@@ -450,7 +432,7 @@ def test_what_waits_for_company_goes_when_the_plug_begins_to_sleep():
 
 
 def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
-    there = peer(offers_one, takes_two)
+    there = peer(gives_two_and_goes, takes_two)
     with connect(there.url, max_backlog=30, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
         events = nc.events()
         got = [next(messages), next(messages)]
@@ -531,14 +513,34 @@ def hangs_up(how, mark):
     return (first, second), entered, heard
 
 
+def leaves(begin, entered):
+    """A script that begins so, and goes without a word when its client is busy with something else."""
+
+    def script(line):
+        begin(line)
+        assert entered.wait(5.0)
+        line.stream.close()
+
+    return script
+
+
+def unsent(events):
+    """How many bytes were told to have been left unsaid, each time."""
+    return [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
+
+
 def stale(line):
     line.say(b"-ERR 'Stale Connection'\r\n")
     line.stream.close()
 
 
-@pytest.mark.parametrize(
+#: How a server ends a link.
+EACH_END = pytest.mark.parametrize(
     "how", [stale, lambda line: line.stream.close(), Line.reset], ids=["told", "end", "reset"]
 )
+
+
+@EACH_END
 @pytest.mark.parametrize(
     ("verb", "mark"),
     [
@@ -563,9 +565,7 @@ def test_a_caller_who_comes_back_to_a_link_of_yesterday_loses_nothing_in_it(peer
     assert len(heard) == 1
 
 
-@pytest.mark.parametrize(
-    "how", [stale, lambda line: line.stream.close(), Line.reset], ids=["told", "end", "reset"]
-)
+@EACH_END
 def test_who_comes_back_with_a_word_and_leaves_at_once_has_it_said(peer, how):
     scripts, entered, heard = hangs_up(how, b"PUB a 1\r\nx\r\n")
     there = peer(*scripts)
@@ -581,13 +581,7 @@ def test_who_comes_back_with_a_word_and_leaves_at_once_has_it_said(peer, how):
 
 def test_who_comes_back_to_a_server_that_is_gone_for_good_does_not_wait_for_ever(peer):
     entered = threading.Event()
-
-    def leave(line):
-        line.greet()
-        assert entered.wait(5.0)
-        line.stream.close()
-
-    there = peer(leave)
+    there = peer(leaves(Line.greet, entered))
     events = []
     options = {"connect_timeout": 0.1, "watch": lambda _, told: events.append(told), **PROMPT}
     with connect(there.url, **options) as nc:
@@ -597,33 +591,23 @@ def test_who_comes_back_to_a_server_that_is_gone_for_good_does_not_wait_for_ever
         nc.publish("a", b"x")
 
         assert nc.connected is False
-    unsent = [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
 
-    assert unsent == [len(b"PUB a 1\r\nx\r\n")]
+    assert unsent(events) == [len(b"PUB a 1\r\nx\r\n")]
 
 
 @pytest.mark.parametrize(
-    "verb",
+    ("verb", "lingers"),
     [
-        lambda nc, messages, held: held.ack(),
-        lambda nc, messages, held: messages.stop(),
-        lambda nc, messages, held: messages.drain(),
-        lambda nc, messages, held: messages.close(),
-        lambda nc, messages, held: nc.events().close() or nc.subscribe("b").__enter__(),
+        (lambda nc, messages, held: held.ack(), False),
+        (lambda nc, messages, held: messages.stop(), True),
+        (lambda nc, messages, held: messages.drain(), True),
+        (lambda nc, messages, held: messages.close(), True),
+        (lambda nc, messages, held: nc.events().close() or nc.subscribe("b").__enter__(), True),
     ],
     ids=["ack", "stop", "drain", "close", "subscribe"],
 )
-def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb):
+def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb, lingers):
     entered = threading.Event()
-
-    def first(line):
-        line.greet()
-        sid = line.subscribed().encode()
-        line.hear(b"PUB $JS.API.CONSUMER.MSG.NEXT.S.C ")
-        for at in b"12":
-            line.say(b"MSG s %b $JS.ACK.S.C.1.%c.%c.1700000000000000000.0 1\r\nx\r\n" % (sid, at, at))
-        assert entered.wait(5.0)
-        line.stream.close()
 
     def second(line):
         line.greet()
@@ -631,13 +615,13 @@ def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb)
         line.until_gone()
 
     heard = []
-    there = peer(first, second)
+    there = peer(leaves(gives_two, entered), second)
     with connect(there.url, linger=1e9, **PROMPT) as nc, nc.stream(consumer().consume(2)) as messages:
-        held, lingers = next(messages), next(messages)
+        held, other = next(messages), next(messages)
         nc._pushed = nc._now()  # something was sent just now
         nc._look_at = nc._now() + 10.0
-        if verb.__code__.co_names != ("ack",):
-            lingers.ack()
+        if lingers:
+            other.ack()
         entered.set()
         until_ended(nc._plug._stream)
         nc._look_at = -10.0  # long ago
@@ -651,13 +635,7 @@ def test_an_ack_of_who_comes_back_is_not_lost_in_a_link_of_yesterday(peer, verb)
 
 def test_a_close_says_what_was_held_back_for_a_link_of_yesterday(peer):
     entered = threading.Event()
-
-    def leave(line):
-        line.greet()
-        assert entered.wait(5.0)
-        line.stream.close()
-
-    there = peer(leave)
+    there = peer(leaves(Line.greet, entered))
     events = []
     with connect(there.url, linger=1e9, watch=lambda _, told: events.append(told), **PROMPT) as nc:
         nc._pushed = nc._now()
@@ -665,9 +643,8 @@ def test_a_close_says_what_was_held_back_for_a_link_of_yesterday(peer):
         entered.set()
         until_ended(nc._plug._stream)
     there.finish()
-    unsent = [each.detail for each in events if isinstance(each, Notice) and each.kind is NoticeKind.UNSENT]
 
-    assert unsent == [len(b"PUB a 1\r\nx\r\n")]
+    assert unsent(events) == [len(b"PUB a 1\r\nx\r\n")]
 
 
 @pytest.mark.parametrize(

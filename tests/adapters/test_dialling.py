@@ -16,7 +16,7 @@ from jsproto_io._lookup import Lookup, looked_up
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._race import MOMENT, Race
 from jsproto_io.blocking import connect
-from tests.adapters.conftest import PATIENCE, numeric
+from tests.adapters.conftest import PATIENCE, over
 from tests.forked import forked
 
 ONCE = {"connect_sweeps": 1, "randomize": False}
@@ -36,13 +36,6 @@ def sockets():
     return sum(each.is_socket() for each in Path("/proc/self/fd").iterdir())
 
 
-def over():
-    """Wait until every lookup that was left is over."""
-    for thread in threading.enumerate():
-        if thread.name == "jsproto resolver":
-            thread.join(PATIENCE)
-
-
 def place(host, port):
     return (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))
 
@@ -53,25 +46,6 @@ def turned(plug):
     while (happened := plug.wait(max(0.0, (plug.due or give_up) - time.monotonic()))) is None:
         assert time.monotonic() < give_up
     return happened
-
-
-@pytest.fixture
-def silence(monkeypatch):
-    """A resolver that does not answer for names that end in .silent, until it is set."""
-    answered = threading.Event()
-    resolve = socket.getaddrinfo
-
-    def silent(host, port, *args, **options):
-        host = host.decode() if isinstance(host, bytes) else host
-        if host.endswith(".silent") and not numeric(*args, **options):
-            assert answered.wait(PATIENCE)
-            return resolve("127.0.0.1", port, *args, **options)
-        return resolve(host, port, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", silent)
-    yield answered
-    answered.set()
-    over()
 
 
 # ---------------------------------------------------------------------------------------------- several addresses

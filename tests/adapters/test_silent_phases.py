@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import socket
 import threading
 import time
 from functools import partial
@@ -16,7 +15,7 @@ import anyio
 import pytest
 
 from jsproto.core.auth import Auth
-from tests.adapters.conftest import ADAPTERS, PATIENCE, Line, numeric
+from tests.adapters.conftest import ADAPTERS, PATIENCE, Line
 
 #: Far longer than a test may take: what ends here is ended by closing.
 OPTIONS = {
@@ -59,28 +58,10 @@ PHASES = {
 }
 
 
-@pytest.fixture
-def resolver(monkeypatch):
-    """No name is ever found that ends in .silent, until the test is over."""
-    over = threading.Event()
-    resolve = socket.getaddrinfo
-
-    def find(host, port, *args, **options):
-        name = host.decode() if isinstance(host, bytes) else host
-        if name.endswith(".silent") and not numeric(*args, **options):
-            over.wait(PATIENCE)
-            raise socket.gaierror(socket.EAI_NONAME, "nobody has answered")
-        return resolve(host, port, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", find)
-    yield over
-    over.set()
-
-
 @pytest.mark.parametrize("end", ["drain", "close"])
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_an_end_comes_within_its_limit(peer, hole, resolver, nobody, adapter, phase, end):  # noqa: PLR0917
+def test_an_end_comes_within_its_limit(peer, hole, silence, nobody, adapter, phase, end):  # noqa: PLR0917
     url, state, script = PHASES[phase]
     name, backend = ADAPTERS[adapter]
     if phase == "credentials" and not backend:
@@ -125,7 +106,7 @@ def test_an_end_comes_within_its_limit(peer, hole, resolver, nobody, adapter, ph
             begun = time.monotonic()
             await done(getattr(nc, end)())
             took = time.monotonic() - begun
-            resolver.set()  # a loop of asyncio waits for its threads when it ends
+            silence.set()  # a loop of asyncio waits for its threads when it ends
 
             assert nc.closed
             assert took < OPTIONS["drain_timeout"] + OPTIONS["close_timeout"] + SLACK

@@ -18,6 +18,7 @@ from jsproto.core.servers import Pool, Server
 from jsproto.errors import ConnectFailed, InvalidConfig, LinkError, TlsFailed, TlsUnavailable
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io.blocking import connect
+from tests.ports import free_ports
 
 PROMPT = {
     "reconnect_wait": 0.01,
@@ -153,8 +154,8 @@ def test_a_certificate_that_is_not_good_here_is_refused(use, start_server, tmp_p
 
 @pytest.mark.live
 @pytest.mark.parametrize("version", ["2.15.1", "2.9.10"])
-def test_a_server_that_is_named_is_learned_behind_tls_only(start_server, folder, nobody, eventually, version):
-    route = nobody.removeprefix("nats://")
+def test_a_server_that_is_named_is_learned_behind_tls_only(start_server, folder, eventually, version):
+    route = f"127.0.0.1:{free_ports(1)[0]}"
     named = 'client_advertise: "named.test:1"\ncluster {{ name: C, listen: "{}", routes: ["nats://{}"] }}'
     first = start_server(
         version, config=config(folder, more=named.format(route, "127.0.0.1:1")), jetstream=False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Final, NamedTuple
+
+from tests.ports import free_ports
 
 
 class Scenario(NamedTuple):
@@ -31,10 +32,7 @@ class Scenario(NamedTuple):
             return [f"jetstream {{ domain: {self.domain} }}"]
         if self.servers == 1:
             return [None]
-        doors = [socket.create_server(("127.0.0.1", 0)) for _ in range(self.servers)]
-        ports = [door.getsockname()[1] for door in doors]
-        for door in doors:
-            door.close()
+        ports = free_ports(self.servers)
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports)
         return [
             f"server_name: n{at}\ncluster {{ name: C1, listen: 127.0.0.1:{port}, routes: [{routes}] }}\n"
