@@ -77,10 +77,15 @@ def delete_all(stream) -> int:
     return len(names)
 
 
-def left(nc: Client, stream) -> tuple[str, ...]:
-    """Consumers of the stream once everything that ``nc`` has sent is worked off."""
-    nc.flush()
-    return patient(stream.consumer_names)
+def none_is_left(nc: Client, stream) -> bool:
+    """Go on with ``nc`` until the stream has no consumer; it has one for ever where one was left behind.
+
+    Servers from 2.11 work off the calls of one client beside each other: a list, and a PONG, can come before a deletion that was
+    asked for first is done.
+    """
+    while patient(stream.consumer_names):
+        nc.flush()
+    return True
 
 
 @pytest.mark.parametrize("form", list(Form))
@@ -108,7 +113,7 @@ def test_every_message_once_in_order_through_deletions_and_kills(start_server, v
         assert got == list(range(1, count + 1))
         assert deleted >= 9
         assert 10 <= feed.incarnation.count <= 30
-        assert left(nc, stream) == ()
+        assert none_is_left(nc, stream)
 
 
 @pytest.mark.parametrize("form", list(Form))
@@ -140,7 +145,7 @@ def test_new_only_reset_before_its_first_message_loses_nothing(start_server, ver
             admin.jetstream().publish("S.a", b"61")
             assert int(next(messages).payload) == 61
             assert feed.incarnation.count >= 3
-        assert left(nc, stream) == ()
+        assert none_is_left(nc, stream)
 
 
 @each_version
@@ -177,7 +182,7 @@ def test_every_start_reads_what_it_says(nats_server, policy):
         }
 
         assert got == expected[policy]
-        assert left(nc, stream) == ()
+        assert none_is_left(nc, stream)
 
 
 @pytest.mark.parametrize("form", list(Form))
@@ -217,7 +222,7 @@ def test_flow_control_bounds_what_waits_for_a_slow_reader_and_never_stalls(start
         assert feed.intake.flow.answers >= 2
         assert most * size <= 33_554_432
         assert feed.resets == 0
-        assert left(nc, stream) == ()
+        assert none_is_left(nc, stream)
 
 
 class Totals(View[int]):
@@ -249,7 +254,7 @@ def test_a_view_sees_the_stream_and_says_when_it_is_enough(nats_server):
             rest = list(totals)
 
         assert (first, rest) == ([1, 3, 6, 10, 0], [15])
-        assert left(nc, stream) == ()
+        assert none_is_left(nc, stream)
 
 
 def test_consumers_that_are_deleted_again_and_again_are_not_created_at_line_rate(start_server):
@@ -299,7 +304,7 @@ def test_whichever_way_it_ends_no_consumer_is_left(start_server, way):
             feed = nc.stream(ordered())
             with feed as messages:
                 assert int(next(messages).payload) == 1
-                assert len(left(nc, stream)) == 1
+                assert len(stream.consumer_names()) == 1
                 if way == "connection":
                     nc.close()
                 elif way == "drain":
@@ -307,8 +312,7 @@ def test_whichever_way_it_ends_no_consumer_is_left(start_server, way):
                     assert len(list(messages)) == 9
             if way != "connection":
                 nc.flush()
-        while left(admin, stream):
-            admin.flush()
+        assert none_is_left(admin, stream)
 
 
 def test_notices_say_what_happened(start_server):
