@@ -2,7 +2,7 @@
 
 A worker does what application code would: it opens conversations, takes what is there, waits to be woken, gives up. It takes
 nothing unless somebody told it to look again (`Ready`), so a wake-up that never comes is a message that never arrives. Its time
-is that of its client.
+is that of its connection: it stands still while a clock that leapt back has not caught up.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Worker:
         chance: where it draws from.
 
     Attributes:
-        at: when it has something to do by itself, in its client's time.
+        at: when it has something to do by itself, in its connection's time.
         woken: somebody told it to look again.
         operations: conversations that it opened, and messages that it sent.
         handed: messages that it was handed.
@@ -134,23 +134,26 @@ class Household:
     Attributes:
         connection: what they share.
         workers: who lives here.
-        lazy_until: nobody takes anything before, in the client's time.
+        time: that of the connection, for which an earlier one counts as the last one.
+        lazy_until: nobody takes anything before, by the client's clock.
         starving: whether nobody ticks at present: then nothing can be in time.
     """
 
-    __slots__ = ("connection", "lazy_until", "starving", "workers")
+    __slots__ = ("connection", "lazy_until", "starving", "time", "workers")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.workers: list[Worker] = []
+        self.time = -math.inf
         self.lazy_until = -math.inf
         self.starving = False
 
     def happened(self, event: Event, now: float) -> None:
         """Wake who waits."""
         if isinstance(event, Connected):
+            self.time = max(self.time, now)
             for each in self.workers:
-                each.linked(now)
+                each.linked(self.time)
         elif isinstance(event, Ready):
             if event.conversation is None:
                 for each in self.workers:
@@ -160,8 +163,11 @@ class Household:
 
     def turn(self, now: float) -> None:
         """Everybody who was woken, or whose time has come."""
+        if now > self.time:
+            self.time = now
         if now < self.lazy_until:
             return
+        now = self.time
         for each in self.workers:
             if each.woken or each.at <= now:
                 each.turn(now)

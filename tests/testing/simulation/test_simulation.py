@@ -77,6 +77,19 @@ def test_a_stream_that_was_deleted_and_comes_back_with_the_disk_owes_what_is_new
     assert (report.failure, report.faults) == (None, 2)
 
 
+@pytest.mark.parametrize("kind", ["fetch", "next"])
+def test_nobody_is_late_while_the_time_of_a_connection_stands_still(kind):
+    """Found by ``jsproto simulate --seeds 94 --hours 8.8``: a clock leapt back, and the oracle went by it and not by the connection."""
+    moments = range(12, 120, 6)
+    leaps = (Fault(kind="back", at=float(at), host=0, span=0.0, size=4.9) for at in moments)
+    silences = (Fault(kind="deaf", at=at + 1.0, host=0, span=5.0, size=0.0) for at in moments)
+    faults = tuple(sorted((*leaps, *silences), key=lambda fault: fault.at))
+    scenario = evolve(drawn(7, 0.05, (kind,)), storms=((10.0, 130.0),), seconds=130.0 + CALM, faults=faults)
+    report = Simulation(scenario=scenario).run()
+
+    assert (report.failure, report.faults) == (None, 2 * len(moments))
+
+
 def test_what_is_on_the_lines_is_told():
     records: list[object] = []
     Simulation(3, hours=0.01, tap=records.append).run()
