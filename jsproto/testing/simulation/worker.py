@@ -163,8 +163,7 @@ class Household:
 
     def turn(self, now: float) -> None:
         """Everybody who was woken, or whose time has come."""
-        if now > self.time:
-            self.time = now
+        self.time = max(self.time, now)
         if now < self.lazy_until:
             return
         now = self.time
