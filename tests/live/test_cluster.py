@@ -9,9 +9,12 @@ from datetime import timedelta
 from time import monotonic
 
 import pytest
+from attrs import evolve
 
 from jsproto.core.events import Disconnected, LameDuck, Notice
+from jsproto.jetstream.api.errors import JetStreamError
 from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.range_options import RangeOptions
 from tests.live.conftest import NOT_YET
 
 pytestmark = pytest.mark.live
@@ -142,3 +145,16 @@ def test_a_range_ends_where_the_leader_says(joined, stored, retention):
             read += [sequence for rows in runs for sequence in rows.sequences]
 
     assert read == list(range(1, orders.stored + 1))
+
+
+def test_a_range_of_an_interest_stream_is_read_by_a_consumer_with_the_replicas_of_the_stream(joined, stored):
+    orders = stored(joined(), stream={"num_replicas": 3, "retention": "interest"}, num_replicas=3)
+    orders.publish(20)
+    with orders.stream.read_range(1, 21) as runs:
+        assert list(range(1, 21)) == [seq for rows in runs for seq in rows.sequences]
+
+    if orders.nc.info.version != "2.9.10":  # which takes it
+        naive = evolve(RangeOptions(lo=1, hi=21).shared, num_replicas=1)
+        with pytest.raises(JetStreamError) as caught:
+            orders.stream.create_consumer(naive)
+        assert caught.value.err_code == 10134
