@@ -17,13 +17,15 @@ class Query:
     """One query.
 
     Attributes:
+        kind: what makes its reader, ours or a naive one.
         rows: the sequences of all batches that were committed, in order.
         planned: ``(start, end)`` of each batch that was planned.
     """
 
-    def __init__(self, nc, stream, schema=SEQUENCES, **given):
+    def __init__(self, nc, stream, schema=SEQUENCES, *, kind=StreamReader, **given):
         self.given = options(nc, stream, **given)
         self.schema = schema
+        self.kind = kind
         self.log = []  # the end of each planned batch, as JSON
         self.done = 0  # how many of them are committed
         self.rows = []
@@ -32,7 +34,7 @@ class Query:
 
     def start(self):
         """A new process."""
-        self.reader = StreamReader(settings_of(self.given, Use.STREAM_READ), self.schema)
+        self.reader = self.kind(settings_of(self.given, Use.STREAM_READ), self.schema)
         self.begin = None
 
     def plan(self, limit=None):

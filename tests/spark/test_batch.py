@@ -4,6 +4,7 @@ import pickle
 from datetime import timedelta
 
 import pytest
+from attrs import evolve
 from pyspark.sql.datasource import (
     EqualTo,
     GreaterThan,
@@ -14,24 +15,35 @@ from pyspark.sql.datasource import (
     Not,
 )
 
+from jsproto.errors import Disconnected
+from jsproto.jetstream.api.checks import check_consumer
+from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.errors import DataLost
-from jsproto.jetstream.range_options import Way
+from jsproto.jetstream.range_options import RangeOptions, Way
+from jsproto.jetstream.range_rows import StoredRows
+from jsproto_io.blocking import connect
+from jsproto_spark import arrow
 from jsproto_spark.batch import BatchReader
 from jsproto_spark.errors import InvalidOption, Unreadable
 from jsproto_spark.link import client
 from jsproto_spark.options import Use, settings_of
+from jsproto_spark.reading import Reading
 from jsproto_spark.source import JetStreamSource
 from tests.spark.feeding import PAYLOADS, SEQUENCES, fill, new_stream, options, read
+from tests.spark.naive_tasks import ConsumerReading, FirstRows, LeavingReading, OneLinkReading
+from tests.spark.traps import outcome, trap
 
 pytestmark = pytest.mark.live
 
 
-def reader(nc, stream, schema=SEQUENCES, **given):
-    return JetStreamSource(options(nc, stream, **given)).reader(schema)
+def reader(nc, stream, schema=SEQUENCES, *, kind=Reading, **given):
+    made = JetStreamSource(options(nc, stream, **given)).reader(schema)
+    made.reading = kind(made.reading.settings, schema)
+    return made
 
 
-def rows(nc, stream, **given):
-    made = reader(nc, stream, **given)
+def rows(nc, stream, *, kind=Reading, **given):
+    made = reader(nc, stream, kind=kind, **given)
     return read(made, made.partitions())
 
 
@@ -102,8 +114,42 @@ def test_both_ways_of_reading_give_the_same(broker, mode):
     assert list(range(1, 101)) == read(made, [part])
 
 
+@trap("4.3", ours=(Reading, list(range(1, 20_001))), naive=(OneLinkReading, Disconnected))
+def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monkeypatch, kind, seen):
+    monkeypatch.setattr(arrow, "BATCH", 500)  # so that most of it has not come when the first rows are given
+    server = start_server()
+    with connect(server.url) as nc:
+        stream = new_stream(nc, 20_000, storage="file")
+        made = reader(nc, stream, kind=kind)
+        [part] = made.partitions()
+
+    def sequences():
+        taken = []
+        for number, batch in enumerate(made.read(part)):
+            taken += batch.column("sequence").to_pylist()
+            if number == 0:
+                server.kill()
+                server.restart()
+        return taken
+
+    assert seen == outcome(sequences)
+
+
+@trap("4.4", ours=(Reading, list(range(1, 51))), naive=(ConsumerReading, Unreadable))
+def test_a_work_queue_is_not_read_by_a_consumer(broker, kind, seen):
+    # One that acknowledges nothing is refused there (10084), and one that does would take the messages.
+    assert seen == outcome(lambda: rows(broker, new_stream(broker, 50, retention="workqueue"), kind=kind))
+
+
+@trap("4.4", ours=({}, []), naive=({"num_replicas": 1}, [10134]))
+def test_a_consumer_of_an_interest_stream_has_as_many_replicas_as_the_stream(kind, seen):
+    config = evolve(RangeOptions(lo=1, hi=2).shared, **kind)
+    found = check_consumer(config, StreamConfig(name="S", retention="interest", num_replicas=3))
+
+    assert seen == [each.err_code for each in found]
+
+
 def test_a_work_queue_is_read_by_direct_gets_and_nothing_is_taken_from_it(broker):
-    # 4.4: a consumer that acknowledges nothing is refused there (10084).
     stream = new_stream(broker, 50, retention="workqueue")
 
     assert list(range(1, 51)) == rows(broker, stream)
@@ -113,7 +159,6 @@ def test_a_work_queue_is_read_by_direct_gets_and_nothing_is_taken_from_it(broker
 
 
 def test_an_interest_stream_is_read_by_consumer_whatever_its_replicas(broker):
-    # 4.4: there a consumer must have as many replicas as the stream, so none is asked for.
     stream = new_stream(broker, retention="interest")
     stream.create_consumer(durable_name="keeps")
     fill(broker, stream, 50)
@@ -138,6 +183,33 @@ def test_a_beginning_that_is_gone_is_a_loss_unless_it_is_allowed(broker):
 
     assert list(range(51, 101)) == rows(broker, stream, startingOffsets="1", failOnDataLoss="false")
     assert list(range(51, 101)) == rows(broker, stream)
+
+
+@trap(
+    "4.9",
+    ours=(StoredRows, ([1], [(("Nats-Sequence", "77"), ("A", "1"))])),
+    naive=(FirstRows, ([77], [(("A", "1"),)])),
+)
+def test_a_header_that_is_called_like_one_that_a_direct_get_appends_stays_what_it_is(broker, kind, seen):
+    stream = new_stream(broker)
+    broker.jetstream().publish(f"{stream.name}.a", headers=[("Nats-Sequence", "77"), ("A", "1")])
+    with stream.read_range(1, 2, way=Way.DIRECT) as runs:
+        [run] = runs
+    again = kind(stream.name, run.frames)
+
+    assert seen == (again.sequences, again.headers)
+
+
+@trap("4.11", ours=(Reading, 0), naive=(LeavingReading, 1))
+def test_a_task_of_which_nobody_wants_more_leaves_no_consumer_behind(broker, eventually, kind, seen):
+    stream = new_stream(broker, 20_000)
+    made = reader(broker, stream, kind=kind)
+    [part] = made.partitions()
+    halfway = made.read(part)
+    next(halfway)
+    halfway.close()  # what a limit or a cancelled task comes to
+
+    assert eventually(lambda: stream.info().state.consumer_count == seen)  # the deletion is not waited for
 
 
 def test_no_consumer_is_left_behind_however_a_task_ends(broker, eventually):

@@ -8,7 +8,9 @@ import pytest
 from jsproto.jetstream.api.values import Timestamp
 from jsproto_spark.errors import InvalidOption
 from jsproto_spark.options import OPTIONS, Form, Use, settings_of, values_of
+from tests.spark.naive_source import looked_up
 from tests.spark.page import column_rows, option_rows
+from tests.spark.traps import outcome, trap
 
 EVERY = list(Use)
 READS = [Use.BATCH_READ, Use.STREAM_READ]
@@ -44,7 +46,17 @@ def refused(use=Use.STREAM_READ, **given):
     return text
 
 
-def test_keys_come_in_lower_case_and_values_do_not():  # SPARK.md 4.10: a naive options["minPartitions"] is the silent default
+@trap("4.10", ours=(settings_of, [8, InvalidOption, InvalidOption]), naive=(looked_up, [1, 1, 1]))
+def test_what_is_written_is_taken_or_refused_and_never_a_silent_default(kind, seen):
+    given = [{"minpartitions": "8"}, {"minpartition": "8"}, {"minpartitions": "eight"}]
+
+    assert seen == [
+        outcome(lambda each=each: kind({"stream": "S", **each}, Use.BATCH_READ).read.min_partitions)
+        for each in given
+    ]
+
+
+def test_keys_come_in_lower_case_and_values_do_not():
     assert 8 == read(minpartitions="8").min_partitions
     assert "nextPlan" == read(releasemode="cursor", cursor="c", releaseon="NEXTPLAN").release_on
 

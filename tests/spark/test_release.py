@@ -1,6 +1,7 @@
 """What is processed is released, all of it and never early: interest streams by a cursor, work queues by a purge."""
 
 import json
+from itertools import product
 
 import pytest
 
@@ -8,8 +9,11 @@ from jsproto.errors import JsprotoError
 from jsproto_io.blocking import connect
 from jsproto_spark.errors import Unreadable
 from jsproto_spark.release import resets
+from jsproto_spark.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
+from tests.spark.naive_streams import EarlyReader, HastyReader
 from tests.spark.querying import Query
+from tests.spark.traps import trap
 
 pytestmark = pytest.mark.live
 
@@ -40,37 +44,29 @@ def test_an_interest_stream_keeps_messages_for_the_cursor_from_the_start(broker)
     assert list(range(1, 51)) == query.all()
 
 
-@pytest.mark.parametrize("kind", ["interest", "queue"])
-def test_with_the_next_plan_nothing_is_left_behind_a_run(broker, kind, eventually):
-    # 4.2: Spark's commit never comes for the last batch of a run; on it alone the last 40 stay in the stream.
-    stream = interest(broker) if kind == "interest" else queue(broker)
-    query = Query(
-        broker, stream, maxMessagesPerTrigger="40", **(CURSOR if kind == "interest" else PURGE), **NEXT
-    )
+@pytest.mark.parametrize("retention", ["interest", "queue"])
+@trap("4.2", ours=("nextPlan", 0), by_commit=("commit", 40))
+def test_nothing_is_left_behind_a_run_that_releases_with_the_next_plan(
+    broker, retention, kind, seen, eventually
+):
+    # Spark's commit never comes for the last batch of a run; on it alone the last 40 stay in the stream.
+    stream = interest(broker) if retention == "interest" else queue(broker)
+    how = CURSOR if retention == "interest" else PURGE
+    query = Query(broker, stream, maxMessagesPerTrigger="40", releaseOn=kind, **how)
     query.initial()
     fill(broker, stream, 200)
 
     assert list(range(1, 201)) == query.all()
-    assert eventually(lambda: held(stream) == 0)
+    assert eventually(lambda: held(stream) == seen)
 
 
-@pytest.mark.parametrize("kind", ["interest", "queue"])
-def test_with_the_commit_the_last_batch_of_a_run_stays(broker, kind, eventually):
-    stream = interest(broker) if kind == "interest" else queue(broker)
-    query = Query(broker, stream, maxMessagesPerTrigger="40", **(CURSOR if kind == "interest" else PURGE))
-    query.initial()
-    fill(broker, stream, 200)
-    query.all()
-
-    assert eventually(lambda: held(stream) == 40)
-
-
-@pytest.mark.parametrize("kind", ["interest", "queue"])
-@pytest.mark.parametrize("when", ["commit", "nextPlan"])
-def test_a_killed_run_releases_nothing_that_was_not_committed(broker, kind, when, eventually):
-    stream = interest(broker) if kind == "interest" else queue(broker)
-    given = {**(CURSOR if kind == "interest" else PURGE), "releaseOn": when, "maxMessagesPerTrigger": "40"}
-    query = Query(broker, stream, **given)
+@pytest.mark.parametrize("way", list(product(["interest", "queue"], ["commit", "nextPlan"])), ids=" ".join)
+@trap("4.2", ours=(StreamReader, 41), early=(EarlyReader, 81))
+def test_a_killed_run_releases_nothing_that_was_not_committed(broker, way, kind, seen, eventually):
+    retention, when = way
+    stream = interest(broker) if retention == "interest" else queue(broker)
+    how = {**(CURSOR if retention == "interest" else PURGE), "releaseOn": when}
+    query = Query(broker, stream, kind=kind, maxMessagesPerTrigger="40", failOnDataLoss="false", **how)
     query.initial()
     fill(broker, stream, 200)
     query.plan()
@@ -79,21 +75,20 @@ def test_a_killed_run_releases_nothing_that_was_not_committed(broker, kind, when
     query.run(commit=False)
     query.crash()
 
-    assert eventually(
-        lambda: stream.info().state.first_seq == 41
-    )  # the first batch, which is done, and no more
-    assert list(range(1, 201)) == query.all()
+    # Ours: the first batch, which is done, and no more. What is released is gone, and nobody has seen 41..80.
+    assert eventually(lambda: stream.info().state.first_seq == seen)
+    assert [*range(1, 41), *range(seen, 201)] == query.all()
 
 
-def test_where_a_query_begins_nothing_is_processed_yet(broker):
-    # A naive release of everything before the start of the first batch takes what nobody has read.
+@trap("4.2", ours=(StreamReader, 100), hasty=(HastyReader, 0))
+def test_where_a_query_begins_nothing_is_processed_yet(broker, kind, seen):
+    # Who releases everything before the start of the first batch takes what nobody has read.
     stream = new_stream(broker, 100)
-    query = Query(broker, stream, releaseMode="cursor", cursor="seen", **NEXT)
+    query = Query(broker, stream, kind=kind, releaseMode="cursor", cursor="seen", **NEXT)
     query.initial()
     query.plan()
-    cursor = stream.consumer("seen").info()
 
-    assert 100 == cursor.num_pending
+    assert seen == stream.consumer("seen").info().num_pending
     fill(broker, stream, 10)
     query.all()
     assert 0 == stream.consumer("seen").info().num_pending

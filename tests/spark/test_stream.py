@@ -1,4 +1,4 @@
-"""The streaming reader, driven by the calls that Spark makes in their order, against a real server: each trap of SPARK.md 4."""
+"""The streaming reader, driven by the calls that Spark makes in their order, against a real server."""
 
 import json
 from datetime import timedelta
@@ -7,35 +7,33 @@ import pytest
 
 from jsproto.jetstream.errors import DataLost, StreamRecreated
 from jsproto_spark.errors import ChangedQuery, TailLost, Unreadable
+from jsproto_spark.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
-from tests.spark.naive import NaiveQuery, RepairedQuery
+from tests.spark.naive_streams import CountingReader, NaiveReader, RepairedReader
 from tests.spark.querying import ALL, Query
+from tests.spark.traps import outcome, trap
 
 pytestmark = pytest.mark.live
 
 
-@pytest.mark.parametrize(
-    ("kind", "seen"), [(Query, range(101, 201)), (NaiveQuery, ())], ids=["ours", "naive"]
-)
+@trap("4.1", ours=(StreamReader, range(101, 201)), naive=(NaiveReader, ()))
 def test_latest_loses_nothing_that_comes_between_the_two_calls_of_initial_offset(broker, kind, seen):
-    # 4.1: Spark asks for the initial offset before the first plan and again to run it. A naive source answers
+    # Spark asks for the initial offset before the first plan and again to run it. A naive source answers
     # the second time with where the stream ends then, and plans [201, 201).
     stream = new_stream(broker, 100)
-    query = kind(broker, stream)
+    query = Query(broker, stream, kind=kind)
     query.initial()
     fill(broker, stream, 100)
 
     assert list(seen) == query.all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "seen"), [(Query, range(101, 401)), (RepairedQuery, range(301, 401))], ids=["ours", "repaired"]
-)
+@trap("4.1", ours=(StreamReader, range(101, 401)), repaired=(RepairedReader, range(301, 401)))
 def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker, kind, seen):
-    # 4.1: a new process answers initialOffset with a later place than the end that is logged. Who only keeps its
+    # A new process answers initialOffset with a later place than the end that is logged. Who only keeps its
     # answer in memory plans [401, 301), and reads none of the first batch.
     stream = new_stream(broker, 100)
-    query = kind(broker, stream)
+    query = Query(broker, stream, kind=kind)
     query.initial()
     fill(broker, stream, 200)
     assert query.plan()
@@ -45,19 +43,6 @@ def test_latest_loses_nothing_by_a_crash_in_the_first_batch(broker, kind, seen):
 
     assert list(seen) == query.all()
     assert query.planned[1][0]["seq"] > query.planned[1][1]["seq"]  # what Spark asked for was that very range
-
-
-def test_what_a_naive_source_does_not_notice(broker):
-    # 4.5: 501..700 are purged unread, and then the stream is made anew; it goes on in silence, in the middle of the other stream.
-    stream = new_stream(broker, 500)
-    query = NaiveQuery(broker, stream, startingOffsets="earliest")
-    query.all()
-    fill(broker, stream, 500)
-    stream.purge(seq=701)
-    assert [*range(1, 501), *range(701, 1001)] == query.all()
-
-    recreated(broker, stream, 1300)
-    assert query.all()[800:] == list(range(1001, 1301))
 
 
 def test_earliest_a_sequence_and_a_time_begin_where_they_say(broker):
@@ -156,7 +141,18 @@ def test_the_lag_is_what_the_stream_ends_with(broker):
 # ------------------------------------------------------------------------------------------------ loss
 
 
-def test_messages_that_vanish_before_they_are_read_are_reported(broker):  # 4.5
+@trap("4.5", ours=(StreamReader, DataLost), naive=(NaiveReader, [*range(1, 501), *range(701, 1001)]))
+def test_messages_that_are_purged_unread_do_not_vanish_in_silence(broker, kind, seen):
+    stream = new_stream(broker, 500)
+    query = Query(broker, stream, kind=kind, startingOffsets="earliest")
+    query.all()
+    fill(broker, stream, 500)
+    stream.purge(seq=701)
+
+    assert seen == outcome(query.all)
+
+
+def test_messages_that_vanish_before_they_are_read_are_reported(broker):
     stream = new_stream(broker, 1000)
     query = Query(broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="500")
     query.plan()
@@ -169,7 +165,7 @@ def test_messages_that_vanish_before_they_are_read_are_reported(broker):  # 4.5
     assert (501, 701) == (caught.value.first, caught.value.until)
 
 
-def test_without_fail_on_data_loss_each_survivor_is_read_once(broker):  # 4.5
+def test_without_fail_on_data_loss_each_survivor_is_read_once(broker):
     stream = new_stream(broker, 1000)
     query = Query(
         broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="300", failOnDataLoss="false"
@@ -181,15 +177,22 @@ def test_without_fail_on_data_loss_each_survivor_is_read_once(broker):  # 4.5
     assert [*range(1, 301), *range(701, 1001)] == query.all()
 
 
-@pytest.mark.parametrize("strict", ["true", "false"])
-def test_messages_deleted_in_between_are_no_loss(broker, strict):  # 4.5: interior and tail deletes
-    stream = new_stream(broker, 100)
-    gone = {2, 50, 51, 100}
-    for seq in gone:
-        stream.messages.delete(seq)
-    query = Query(broker, stream, startingOffsets="earliest", failOnDataLoss=strict)
+GONE = (2, 50, 51, 100)
 
-    assert [seq for seq in range(1, 101) if seq not in gone] == query.all()
+
+@pytest.mark.parametrize("strict", ["true", "false"])
+@trap(
+    "4.5",
+    ours=(StreamReader, [seq for seq in range(1, 101) if seq not in GONE]),
+    counting=(CountingReader, DataLost),
+)
+def test_messages_deleted_in_between_and_at_the_end_are_no_loss(broker, strict, kind, seen):
+    stream = new_stream(broker, 100)
+    for seq in GONE:
+        stream.messages.delete(seq)
+    query = Query(broker, stream, kind=kind, startingOffsets="earliest", failOnDataLoss=strict)
+
+    assert seen == outcome(query.all)
 
 
 @pytest.mark.parametrize("how", ["max_msgs", "max_age"])
@@ -217,15 +220,15 @@ def recreated(nc, stream, messages):
     fill(nc, again, messages)
 
 
-def test_a_stream_that_is_made_anew_is_not_the_one_that_was_read(broker):
-    # 4.5: by sequence alone the query goes on with 101..300 of another stream.
+@trap("4.5", ours=(StreamReader, StreamRecreated), naive=(NaiveReader, list(range(1, 301))))
+def test_a_stream_that_is_made_anew_is_not_the_one_that_was_read(broker, kind, seen):
+    # By sequence alone the query goes on with 101..300 of another stream.
     stream = new_stream(broker, 100)
-    query = Query(broker, stream, startingOffsets="earliest")
+    query = Query(broker, stream, kind=kind, startingOffsets="earliest")
     query.all()
     recreated(broker, stream, 300)
 
-    with pytest.raises(StreamRecreated, match="failOnDataLoss"):
-        query.plan()
+    assert seen == outcome(query.all)
 
 
 def test_without_fail_on_data_loss_the_new_stream_is_read_from_its_beginning(broker):
@@ -244,7 +247,7 @@ def test_a_planned_batch_of_a_stream_that_is_gone_reads_nothing_of_the_new_one(b
         query.plan()
         recreated(broker, stream, 100)
         if strict:
-            with pytest.raises(StreamRecreated):
+            with pytest.raises(StreamRecreated, match="failOnDataLoss"):
                 query.run()
         else:
             assert [] == query.run()
