@@ -14,12 +14,13 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from jsproto.jetstream.range_plan import RangeFacts
+from jsproto_spark.carried import Carrying
 from jsproto_spark.filters import Narrowing, narrowed
 from jsproto_spark.options import Settings
 from jsproto_spark.reading import Reading
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(Carrying, DataSourceReader):
     """The reader of a batch."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:

@@ -28,6 +28,7 @@ from pyspark.sql.types import StructType
 
 from jsproto.jetstream.range_plan import RangeFacts
 from jsproto_spark import planning
+from jsproto_spark.carried import Carrying
 from jsproto_spark.errors import naming, recreated, shrunk
 from jsproto_spark.link import forget
 from jsproto_spark.offsets import Offset, meaning, same_query, unread
@@ -36,7 +37,7 @@ from jsproto_spark.reading import Reading
 from jsproto_spark.release import Release
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of one streaming query."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:

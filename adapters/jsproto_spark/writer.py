@@ -24,6 +24,7 @@ from jsproto.jetstream.api.publish_checks import check_window, refuse
 from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto_io._sync import Sink
 from jsproto_spark.arrow import asked
+from jsproto_spark.carried import Carrying
 from jsproto_spark.errors import Unreadable, naming
 from jsproto_spark.link import asking, client
 from jsproto_spark.options import Settings
@@ -142,7 +143,7 @@ class Writing:
         )
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(Carrying, DataSourceArrowWriter):
     """The writer of a batch."""
 
     def __init__(self, settings: Settings, schema: StructType, *, overwrite: bool) -> None:
@@ -161,7 +162,7 @@ class BatchWriter(DataSourceArrowWriter):
         self.writing.aborted(messages, "batch")
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(Carrying, DataSourceStreamArrowWriter):
     """The writer of a streaming query; Spark makes one for each micro-batch."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:

@@ -2,14 +2,19 @@
 
 Every session pays for this import at its first look for a data source, whether it uses this one or not. So nothing of jsproto is imported before
 somebody makes a `DefaultSource`.
+
+`carry` is for sessions whose other processes have no jsproto: the same source, that brings its code.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import MutableMapping
 from importlib import import_module
-from typing import cast
+from typing import Final, cast
 
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -19,7 +24,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-__all__ = ["DefaultSource"]
+__all__ = ["CARRIED", "DefaultSource", "carry"]
+
+#: The format that `carry` makes.
+CARRIED: Final = "jetstream-carried"
 
 
 class DefaultSource(DataSource):
@@ -52,3 +60,35 @@ class DefaultSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """The writer of a streaming query."""
         return self.source.streamWriter(schema, overwrite)
+
+
+def carry(spark: SparkSession) -> str:
+    """Make the format ``jetstream-carried`` in a session: ``jetstream``, for executors that have no jsproto.
+
+    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about half a megabyte with each stage, imported once by each
+    worker. Executors need Python, of the driver's minor version, with pyspark, pyarrow and numpy; one with a jsproto of its own uses that.
+
+    Args:
+        spark: the session.
+
+    Returns:
+        The name of the format.
+    """
+
+    class Carried(DefaultSource):
+        """The data source ``jetstream-carried``, and its code, which is unpickled before anything else of it."""
+
+        code = import_module("jsproto_spark.carried").packed()
+
+        @classmethod
+        def name(cls) -> str:
+            """The name of the format."""
+            return CARRIED
+
+    here = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(here)  # type: ignore[no-untyped-call]
+    try:
+        spark.dataSource.register(Carried)
+    finally:
+        cloudpickle.unregister_pickle_by_value(here)  # type: ignore[no-untyped-call]
+    return CARRIED

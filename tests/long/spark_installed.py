@@ -1,4 +1,4 @@
-"""The source far away from its repository: on an installed wheel, and on py-files, each on a cluster of processes.
+"""The source far away from its repository: on an installed wheel, by value, and on py-files, each on a cluster of processes.
 
     python tests/long/spark_installed.py                     all forms
     python tests/long/spark_installed.py --forms wheel       the one that users have
@@ -6,8 +6,10 @@
 Each form runs a driver in a folder of its own, that holds nothing of jsproto, on ``local-cluster[2,1,1024]``: executors are processes of their own.
 
 - *wheel*: the wheel of this tree is installed into a folder on PYTHONPATH; the format is found by its name; batch, stream and sink run.
+- *by-value*: the driver alone can import the wheel, no other process can, of those beside the driver neither; `pyspark_jsproto.carry` does the rest.
 - *py-files*: everything is in one zip given to ``addPyFile``. Batch works; the streaming source cannot import it, which is a fault of Spark
-  4.2 and 4.3 (SPARK.md 4.6). This form fails when that is repaired: then the documentation must change.
+  4.2 and 4.3 (SPARK.md 4.6); with `carry` it works too. This form fails when the fault is repaired: then the documentation must change.
+
 Gives one JSON line for each form; the exit code is 1 if one does not behave as said here.
 """
 
@@ -34,6 +36,7 @@ MESSAGES = 3000
 #: What the driver does; it stands alone.
 DRIVER = """
 import json, os, sys, tempfile
+from importlib.util import find_spec
 from pyspark.sql import SparkSession
 
 form, url, material = sys.argv[1:]
@@ -42,11 +45,16 @@ spark = (
     .config("spark.executorEnv.PYTHONPATH", os.environ.get("PYTHONPATH", "")).getOrCreate()
 )
 name = "jetstream"
+told = {"form": form, "where": os.getcwd()}
+told["executors have it"] = spark.sparkContext.range(2, numSlices=2).map(lambda _: find_spec("jsproto") is not None).collect()
+if form == "by-value":
+    sys.path.append(material)
+    from pyspark_jsproto import carry
+    name = carry(spark)
 if form == "py-files":
     spark.sparkContext.addPyFile(material)
     from jsproto_spark.source import JetStreamSource
     spark.dataSource.register(JetStreamSource)
-told = {"form": form, "where": os.getcwd()}
 options = {"servers": url, "stream": "INSTALLED", "minPartitions": "4"}
 
 def tried(what, run):
@@ -56,25 +64,42 @@ def tried(what, run):
         lines = [line for line in str(error).splitlines() if "Error" in line]
         told[what] = (lines or [type(error).__name__])[-1][-200:]
 
+def batch():
+    return spark.read.format(name).options(**options).load().count()
+
+def ran(writer):
+    query = writer.option("checkpointLocation", tempfile.mkdtemp()).trigger(availableNow=True).start()
+    query.awaitTermination()
+
 def stream():
     rows = []
     frame = spark.readStream.format(name).options(**options, startingOffsets="earliest").load()
-    query = (
-        frame.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.select("sequence").collect()))
-        .option("checkpointLocation", tempfile.mkdtemp()).trigger(availableNow=True).start()
-    )
-    query.awaitTermination()
+    ran(frame.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.select("sequence").collect())))
     return len(rows)
+
+def stored():
+    return spark.read.format(name).options(servers=url, stream="SINK").load().count()
 
 def sink():
     rows = spark.range(0, 1000, 1, 4).selectExpr("'sink.a' AS subject", "CAST(id AS STRING) AS payload", "CAST(id AS STRING) AS msg_id")
+    before = stored()
     rows.write.format(name).options(servers=url, stream="SINK").mode("append").save()
-    return "done"
+    return stored() - before
 
-tried("batch", lambda: spark.read.format(name).options(**options).load().count())
+def stream_sink():
+    before = stored()
+    rows = spark.readStream.format(name).options(**options, startingOffsets="earliest").load().selectExpr("'sink.b' AS subject", "payload")
+    ran(rows.writeStream.format(name).options(servers=url, stream="SINK"))
+    return stored() - before
+
+tried("batch", batch)
 tried("stream", stream)
-if form == "wheel":
-    tried("sink", sink)
+tried("sink", sink)
+if form == "py-files":
+    from pyspark_jsproto import carry
+    name = carry(spark)
+    tried("stream with carry", stream)
+tried("stream sink", stream_sink)
 print(json.dumps(told), flush=True)
 spark.stop()
 """
@@ -95,7 +120,7 @@ def run(*command: str | Path, cwd: Path, **environ: str) -> str:
 
 def material(form: str, folder: Path) -> Path:
     """What is given to a form: a folder with the installed wheel, or a zip with everything."""
-    if form == "wheel":
+    if form != "py-files":
         run(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", ROOT, cwd=folder)
         wheel = next((folder / "dist").glob("*.whl"))
         site = folder / "site"
@@ -158,9 +183,11 @@ def told(form: str, url: str, folder: Path) -> dict[str, object]:
     return json.loads(said.splitlines()[-1])
 
 
+WORKS = {"batch": MESSAGES, "stream": MESSAGES, "sink": 1000, "stream sink": MESSAGES}
 EXPECTED = {
-    "wheel": {"batch": MESSAGES, "stream": MESSAGES, "sink": "done"},
-    "py-files": {"batch": MESSAGES, "stream": "ModuleNotFoundError"},
+    "wheel": {"executors have it": [True, True], **WORKS},
+    "by-value": {"executors have it": [False, False], **WORKS},
+    "py-files": {**WORKS, "stream": "ModuleNotFoundError", "stream with carry": MESSAGES},
 }
 
 

@@ -1,0 +1,170 @@
+"""The source that brings its code: in processes that have nothing of jsproto it plans, reads and writes as everywhere."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import traceback
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyspark
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+import pyspark_jsproto
+from jsproto_spark import carried
+from jsproto_spark.batch import BatchReader
+from jsproto_spark.options import Use, settings_of
+from tests.spark.feeding import SEQUENCES, new_stream, options
+
+ROWS = StructType([StructField("payload", BinaryType())])
+streams = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+
+#: A process beside the driver: it is given the source's class and its options, plans, and gives on what others need.
+PLANNER = """
+import pickle, sys
+from importlib.util import find_spec
+assert not any(map(find_spec, ("jsproto", "jsproto_io", "jsproto_spark", "pyspark_jsproto", "attr")))
+kind, (schema, rows, options) = pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)
+source = kind({**options, "startingOffsets": "earliest"})
+assert "sequence" in source.schema()
+reader = source.reader(schema)
+given = source, schema, reader, reader.partitions(), kind({**options, "subject": options["stream"] + ".new"}).writer(rows, False)
+from pyspark import cloudpickle
+cloudpickle.dump(given, sys.stdout.buffer)
+"""
+#: An executor, and the process of a streaming query too.
+WORKER = """
+import pickle, sys
+from importlib.util import find_spec
+assert not any(map(find_spec, ("jsproto", "jsproto_io", "jsproto_spark", "pyspark_jsproto", "attr")))
+source, schema, reader, parts, writer = pickle.load(sys.stdin.buffer)
+import pyarrow as pa
+seen = [seq for part in parts for batch in reader.read(part) for seq in batch.column(0).to_pylist()]
+written = writer.write(iter([pa.record_batch({"payload": [b"x", b"y"]})]))
+if sys.argv[1:]:
+    query = source.streamReader(schema)
+    begin = query.initialOffset()
+    end = query.latestOffset(begin, query.getDefaultReadLimit())
+    seen += [seq for part in query.partitions(begin, end) for batch in query.read(part) for seq in batch.column(0).to_pylist()]
+from pyspark import cloudpickle
+cloudpickle.dump((seen, written), sys.stdout.buffer)
+"""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """What runs Python where Spark and Arrow can be imported, and neither jsproto nor attrs."""
+    folder = tmp_path_factory.mktemp("libraries")
+    for each in Path(pyspark.__file__).parent.parent, Path(find_spec("pyarrow").origin).parent.parent:
+        for path in each.iterdir():
+            if "jsproto" not in path.name and not path.name.startswith("attr"):
+                link = folder / path.name
+                link.exists() or link.symlink_to(path)
+
+    def run(code, given, *words):
+        done = subprocess.run(
+            [sys.executable, "-S", "-W", "ignore", "-c", code, *words],
+            input=given,
+            capture_output=True,
+            check=False,
+            timeout=120,
+            cwd=folder,
+            env={"PYTHONPATH": str(folder)},
+        )
+        assert not done.returncode, done.stderr.decode()
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch):
+    monkeypatch.setattr(carried, "given", None)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """The code, as in a process that was given it."""
+    code = carried.Code(b"what is packed")
+    monkeypatch.setattr(carried, "given", code)
+    return code
+
+
+@pytest.fixture(scope="module")
+def kind():
+    """The class that a session is given, pickled."""
+    found = []
+    session = SimpleNamespace(
+        dataSource=SimpleNamespace(register=lambda kind: found.append(cloudpickle.dumps(kind)))
+    )
+    assert "jetstream-carried" == pyspark_jsproto.carry(session)
+    return found[0]
+
+
+@pytest.mark.live
+def test_processes_without_jsproto_plan_read_and_write_with_the_code_that_comes_with_the_source(
+    broker, bare, kind
+):
+    stream = new_stream(broker, 3)
+    words = ["stream"] if streams else []
+    planned = bare(PLANNER, kind + pickle.dumps((SEQUENCES, ROWS, options(broker, stream))))
+    seen, written = pickle.loads(bare(WORKER, planned, *words))
+
+    assert [1, 2, 3, *([1, 2, 3, 4, 5] if streams else [])] == seen
+    assert (2, 0, 5) == (written.rows, written.duplicates, written.last)
+    assert 5 == stream.info().state.messages
+
+
+def test_what_a_session_is_given_leaves_the_other_source_as_it_is(kind):
+    assert "jetstream-carried" == pickle.loads(kind).name()
+    assert len(cloudpickle.dumps(pyspark_jsproto.DefaultSource)) < 100
+
+
+def test_it_stays_below_what_spark_would_send_in_another_way(kind):
+    # Spark broadcasts a function of more than a megabyte, which not every process of a source can receive.
+    assert len(kind) < 2**20
+
+
+def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_else(given, monkeypatch):
+    reader = BatchReader(settings_of({"stream": "S"}, Use.BATCH_READ), SEQUENCES)
+    heavy = cloudpickle.dumps(reader)
+    again = pickle.loads(heavy)
+    monkeypatch.setattr(carried, "given", None)
+    light = cloudpickle.dumps(reader)
+
+    assert given.packed in heavy
+    assert heavy.index(given.packed) < heavy.index(b"BatchReader")
+    assert type(again) is BatchReader
+    assert again.reading.settings == reader.reading.settings
+    assert given.packed not in light
+
+
+def test_where_jsproto_is_installed_that_one_is_used(given, monkeypatch):
+    path = list(sys.meta_path)
+    monkeypatch.setattr(carried, "given", None)
+    code = pickle.loads(cloudpickle.dumps(given))
+
+    assert path == sys.meta_path
+    assert code is carried.given
+    assert code.packed == given.packed
+    assert carried.opened(b"another") is code
+
+
+def test_what_is_packed_is_found_and_shows_its_lines(monkeypatch):
+    texts = {"p/__init__.py": "from p import q\n", "p/q.py": "def fail():\n    raise KeyError('here')\n"}
+    packed = carried.bz2.compress(carried.json.dumps(texts).encode())
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, carried.Packed(packed)])
+    for name in ("p", "p.q"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import p  # noqa: PLC0415 - it is nowhere else
+
+    assert find_spec("p.nothing") is None
+    with pytest.raises(KeyError) as caught:
+        p.q.fail()
+    assert "raise KeyError('here')" in "".join(traceback.format_tb(caught.value.__traceback__))
+    assert "p/q.py" == p.q.__file__
