@@ -228,6 +228,9 @@ def test_no_consumer_is_left_behind_however_a_task_ends(broker, eventually):
         failing.throw(KeyError("in the sink"))
     assert eventually(lambda: stream.info().state.consumer_count == 0)
 
+    assert list(range(1, 20_001)) == read(made, [part])
+    assert eventually(lambda: stream.info().state.consumer_count == 0)
+
 
 # ------------------------------------------------------------------------------------------------ filters
 
