@@ -48,7 +48,7 @@ def gone(nc: Client) -> Iterator[None]:
 
 
 def stream(**settings: object) -> StreamConfig:
-    return StreamConfig(**{"name": "CHECK", "subjects": ["check.>"], **settings})
+    return StreamConfig(**{"name": "CHECK", "subjects": ["check.>"], "storage": "memory", **settings})
 
 
 def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> dict[str, object]:
