@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from jsproto.core.servers import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, file_name
 
 #: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and first makes room for all that it may give.
 _CHUNK: Final = 16_384
@@ -31,12 +31,19 @@ class TlsFiles(Secretive):
         ca: whom to trust; the system's own if not given.
         certificate: our own certificate, with its chain, for a server that verifies its clients.
         key: its private key, if that is another file; ``password`` opens it.
+
+    Raises:
+        InvalidConfig: what stands in a file was given in place of its name.
     """
 
     ca: str | Path | None = None
     certificate: str | Path | None = None
     key: str | Path | None = None
     password: str | None = field(default=None, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for each in (self.ca, self.certificate, self.key):
+            file_name(str(each))
 
     def context(self) -> ssl.SSLContext:
         """What they amount to.

@@ -26,7 +26,7 @@ from jsproto.core.creds import MAX_CREDS, Claims, UserCreds, user_seed
 from jsproto.core.servers import Server
 from jsproto.errors import CredentialsUnavailable, InvalidCredentials
 from jsproto.wire.nkey import Seed
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, file_name
 from jsproto_io._ed25519 import KeyPair, check_signing
 from jsproto_io._tls import TlsFiles
 from jsproto_io._web import WebSocket
@@ -43,6 +43,12 @@ def _creds(given: UserCreds | str | bytes) -> UserCreds:
     return given if isinstance(given, UserCreds) else UserCreds.parse(given)
 
 
+def _path(given: str | Path) -> Path:
+    path = Path(given)
+    file_name(str(path))
+    return path
+
+
 @final
 @frozen
 class CredsFile:
@@ -50,9 +56,10 @@ class CredsFile:
 
     Raises:
         CredentialsUnavailable: PyNaCl (extra ``nkeys``) is not installed.
+        InvalidConfig: its text was given in place of its name.
     """
 
-    path: Path = field(converter=Path)
+    path: Path = field(converter=_path)
 
     def __attrs_post_init__(self) -> None:
         check_signing()
@@ -123,9 +130,10 @@ class NkeyFile:
 
     Raises:
         CredentialsUnavailable: PyNaCl (extra ``nkeys``) is not installed.
+        InvalidConfig: the seed was given in place of its name.
     """
 
-    path: Path = field(converter=Path)
+    path: Path = field(converter=_path)
 
     def __attrs_post_init__(self) -> None:
         check_signing()

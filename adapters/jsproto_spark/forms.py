@@ -9,6 +9,7 @@ from typing import Final
 from jsproto.core.options import servers_of
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.values import UINT64_MAX, Timestamp
+from jsproto.wire.secret import file_name
 from jsproto.wire.subjects import (
     consumer_name,
     publish_subject,
@@ -23,6 +24,8 @@ class Form(Enum):
 
     #: Any text but none.
     TEXT = "TEXT"
+    #: The name of a file with something secret in it.
+    FILE = "FILE"
     #: Servers with commas between, without user info.
     SERVERS = "SERVERS"
     #: The name of a stream, of a consumer, or the beginning of one.
@@ -88,6 +91,8 @@ def _name(form: Form, text: str) -> str:
     if not text:
         raise InvalidConfig("expected a text, seen none")
     match form:
+        case Form.FILE:
+            file_name(text)
         case Form.SERVERS:
             if "@" in text:
                 raise InvalidConfig(

@@ -23,7 +23,7 @@ from jsproto.jetstream.context import JetStream
 from jsproto_io._options import ConnectOptions, Credentials
 from jsproto_io.blocking import Client, SyncJetStream, connect
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, TlsFiles
-from jsproto_spark.errors import Unreadable
+from jsproto_spark.errors import Unreadable, naming
 from jsproto_spark.options import Where
 
 T = TypeVar("T")
@@ -118,9 +118,10 @@ def _options(where: Where, patience: float) -> ConnectOptions:
     if where.inbox_prefix is not None:
         options["inbox_prefix"] = where.inbox_prefix
     if where.tls_ca_file is not None or where.tls_cert_file is not None:
-        options["tls_context"] = TlsFiles(
-            ca=where.tls_ca_file, certificate=where.tls_cert_file, key=where.tls_key_file
-        )
+        files = TlsFiles(ca=where.tls_ca_file, certificate=where.tls_cert_file, key=where.tls_key_file)
+        with naming(where.stream, "tlsCaFile, tlsCertFile, tlsKeyFile"):
+            files.context()  # which the client makes at each handshake; its error knows no options
+        options["tls_context"] = files
     if where.tls_first:
         options["tls"] = Tls.FIRST
     if where.user is not None:

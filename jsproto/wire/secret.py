@@ -6,15 +6,32 @@ whoever wants credentials there gives them there. It is refused rather than left
 would fail far away and look like a wrong password.
 
 Values never change, so a copy of one is the value itself.
+
+Files with secrets are given by their names, and names are shown. So a name that is itself what stands in such a file is refused at once.
 """
 
 from __future__ import annotations
 
-from typing import Self, SupportsIndex, cast
+import re
+from typing import Final, Self, SupportsIndex, cast
 
 from attrs import AttrsInstance, fields
 
-from jsproto.errors import LocalProtocolError
+from jsproto.errors import InvalidConfig, LocalProtocolError
+
+#: Lines, a fence of PEM or creds, the seed of an nkey, a JWT.
+_CONTENT: Final = re.compile(r"[\r\n]|-----|\bS[A-Z2-7]{57}\b|\beyJ[\w-]+\.eyJ")
+
+
+def file_name(given: str) -> str:
+    """The name of a file that holds a secret.
+
+    Raises:
+        InvalidConfig: it is what stands in such a file, by mistake; nothing of it is shown.
+    """
+    if _CONTENT.search(given):
+        raise InvalidConfig("expected the name of a file, seen what belongs into one, which is not shown")
+    return given
 
 
 class Secretive:

@@ -23,7 +23,7 @@ from jsproto.core.auth import Auth
 from jsproto.core.creds import UserCreds
 from jsproto.core.options import Tls
 from jsproto.core.servers import Server
-from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import Secretive
 from jsproto_io._options import options_of
@@ -134,6 +134,18 @@ def test_the_traceback_of_what_fails_is_silent(tmp_path):
 def test_what_a_source_is_given_by_mistake_is_not_shown(wrong):
     for make in (Creds, NkeySeed):
         with pytest.raises(JsprotoError) as caught:
+            make(wrong)
+        silent(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [creds(), USER.reveal(), TOKEN, f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n"])
+def test_what_belongs_into_a_file_is_not_shown_when_it_is_given_as_its_name(wrong):
+    for make in (
+        CredsFile,
+        NkeyFile,
+        *(lambda it, name=name: TlsFiles(**{name: it}) for name in ("ca", "certificate", "key")),
+    ):
+        with pytest.raises(InvalidConfig, match="expected the name of a file") as caught:
             make(wrong)
         silent(caught.value)
 

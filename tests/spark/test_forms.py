@@ -8,6 +8,7 @@ from jsproto_spark.forms import Form, value_of
 
 GOOD = [
     (Form.TEXT, "me", "me"),
+    (Form.FILE, "~/me.creds", "~/me.creds"),
     (Form.SERVERS, "nats://a:4222, tls://b", "nats://a:4222, tls://b"),
     (Form.STREAM, "ORDERS", "ORDERS"),
     (Form.CONSUMER, "spark", "spark"),
@@ -28,6 +29,7 @@ GOOD = [
 
 BAD = [
     (Form.TEXT, ""),
+    (Form.FILE, ""),
     (Form.SERVERS, "ftp://a"),
     (Form.STREAM, "a.b"),
     (Form.CONSUMER, "a b"),
@@ -83,6 +85,7 @@ def test_a_word_is_written_as_the_table_has_it():
         (Form.SERVERS, "nats://me:hunter2@a:4222"),
         (Form.SERVERS, "nats://hunter2@a"),
         (Form.VARIABLE, "hunter2!"),
+        (Form.FILE, "-----BEGIN PRIVATE KEY----- hunter2"),
     ],
 )
 def test_what_may_be_a_secret_by_mistake_is_not_quoted(form, text):

@@ -95,6 +95,14 @@ def test_creds_in_a_file_and_in_a_variable(start_server, monkeypatch, tmp_path):
     assert "see option credentialsFile" in failure(server.url, credentialsEnv="SPARK_TEST_CREDS")
 
 
+@pytest.mark.parametrize("option", ["credentialsFile", "nkeySeedFile", "tlsCaFile", "tlsCertFile"])
+@pytest.mark.parametrize("content", [creds(), USER.reveal(), "-----BEGIN PRIVATE KEY-----\n" + SECRET])
+def test_what_belongs_into_a_file_and_is_given_in_place_of_its_name_is_shown_to_nobody(option, content):
+    assert f"option {option}: expected the name of a file" in failure(
+        "nats://127.0.0.1:1", **{option: content}
+    )
+
+
 def test_a_seed_in_a_file(start_server, tmp_path):
     server = start_server(config=f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}")
     path = tmp_path / "me.nk"
@@ -124,9 +132,8 @@ def test_tls_is_required_as_soon_as_a_certificate_is_named(transport, server_bin
 def test_a_certificate_that_proves_nothing_is_one_line_that_names_the_options(server_binary_of, tmp_path):
     with served(server_binary_of("2.15.1"), "tls", tmp_path) as there:
         assert "see option tlsCaFile, tlsCertFile, tlsKeyFile, tlsFirst" in failure(there.url)
-        assert "expected files with certificates and keys" in failure(
-            there.url, tlsCaFile=str(tmp_path / "no.pem")
-        )
+        text = failure(there.url, tlsCaFile=str(tmp_path / "no.pem"))
+        assert "see option tlsCaFile, tlsCertFile, tlsKeyFile: InvalidConfig: expected files with" in text
 
 
 def test_a_server_without_tls_is_not_spoken_to_in_clear(nats_server, tmp_path, server_binary_of):

@@ -18,6 +18,7 @@ READS = [Use.BATCH_READ, Use.STREAM_READ]
 #: A text of each form that is no default.
 TEXTS = {
     Form.TEXT: "word",
+    Form.FILE: "/a/word",
     Form.SERVERS: "nats://elsewhere:4222",
     Form.STREAM: "NAME",
     Form.CONSUMER: "name",

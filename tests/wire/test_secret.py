@@ -9,8 +9,9 @@ from typing import final
 import pytest
 from attrs import field, frozen
 
-from jsproto.errors import LocalProtocolError
-from jsproto.wire.secret import Secretive
+from jsproto.errors import InvalidConfig, LocalProtocolError
+from jsproto.wire.secret import Secretive, file_name
+from tests.accounts import USER, creds
 
 
 @final
@@ -40,3 +41,30 @@ def test_a_copy_is_the_value_itself():
 
     assert copy.copy(account) is account
     assert copy.deepcopy([account])[0] is account
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["me.creds", "~/.nkeys/creds/O/A/me.creds", "SU.nk", "/k/U" + "A" * 55 + ".nk", "eyJ.pem", "a-b---c"],
+)
+def test_the_name_of_a_file_is_taken_as_it_is(name):
+    assert name == file_name(name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        creds(),
+        " ".join(creds().splitlines()),
+        creds().splitlines()[1],
+        USER.reveal(),
+        f"/keys/{USER.reveal()}.nk",
+        "canary\ncanary",
+        "-----BEGIN PRIVATE KEY-----",
+    ],
+)
+def test_what_belongs_into_a_file_is_no_name_and_is_not_shown(content):
+    with pytest.raises(InvalidConfig, match="expected the name of a file") as caught:
+        file_name(content)
+
+    assert max(content.split(), key=len) not in str(caught.value)
