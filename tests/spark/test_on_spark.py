@@ -29,9 +29,8 @@ from tests.spark.naive_source import NaiveSource
 from tests.spark.traps import trap
 
 #: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py` runs this on older ones too.
-streams = pytest.mark.skipif(
-    tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2), reason="streams need Spark 4.2"
-)
+STREAMS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+streams = pytest.mark.skipif(not STREAMS, reason="streams need Spark 4.2")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -211,6 +210,8 @@ def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
         ({"stream": "NOPE"}, "see option stream: StreamNotFound"),
         ({"readMode": "direct"}, "see option readMode"),
         ({"servers": "nats://127.0.0.1:1", "requestTimeout": "1s"}, "see option servers: ConnectFailed"),
+        ({"domain": "nowhere"}, "see option servers, domain, apiPrefix: JetStreamNotEnabled"),
+        ({"tlsCaFile": "no.pem"}, "see option tlsCaFile, tlsCertFile, tlsKeyFile: InvalidConfig"),
     ]
     stream.change(allow_direct=False)
     for given, said in cases:
@@ -220,25 +221,62 @@ def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
         assert repr(given.get("stream", stream.name)) in line
 
 
-def test_a_secret_is_in_no_plan_no_event_and_no_error(spark, start_server, capfd):
-    server = start_server(config=f'authorization {{ user: me, password: "{PASSWORD}" }}')
+#: Three users with one password: who may do all, who may make no consumer, who may publish nothing but questions.
+USERS = f"""authorization {{ users: [
+    {{ user: me, password: "{PASSWORD}" }},
+    {{ user: reader, password: "{PASSWORD}", permissions {{ publish {{ deny: ["$JS.API.CONSUMER.CREATE.>"] }} }} }},
+    {{ user: writer, password: "{PASSWORD}", permissions {{ publish {{ allow: ["$JS.API.>"] }} }} }} ] }}"""
+
+
+def test_a_secret_is_in_no_plan_no_event_and_no_error(spark, start_server, tmp_path, capfd):
+    server = start_server(config=USERS)
     with connect(server.url.replace("//", f"//me:{PASSWORD}@")) as nc:
         stream = new_stream(nc, 10)
+
+    def where(**other):
         given = {"servers": server.url, "stream": stream.name, "user": "me", "passwordEnv": PASSWORD_VARIABLE}
-        frame = spark.read.format("jetstream").options(**given).load()
-        assert 10 == frame.count()
-        frame.explain("extended")
-        with pytest.raises(PySparkException) as wrong:
-            spark.read.format("jetstream").options(**{**given, "user": "you"}).load().count()
-        with pytest.raises(PySparkException) as missing:
-            spark.read.format("jetstream").options(**{**given, "passwordEnv": "hunter2"}).load().count()
+        return {**given, **other}
+
+    def read(**other):
+        return spark.read.format("jetstream").options(**where(**other)).load()
+
+    def streamed(**other):
+        ran(spark.readStream.format("jetstream").options(**where(**other)).load(), Table(), tmp_path / "c")
+
+    def written(**other):
+        rows = spark.range(1).selectExpr("CAST(id AS STRING) AS payload")
+        rows.write.format("jetstream").options(**where(subject=f"{stream.name}.a", **other)).mode(
+            "append"
+        ).save()
+
+    assert 10 == read().count()
+    read().explain("extended")
+    refused = "see option credentialsFile, credentialsEnv, nkeySeedFile, user, passwordEnv, tokenEnv: AuthorizationFailed"
+    denied = "see option user, credentialsFile, inboxPrefix: PermissionViolation"
+    errors = []
+    for work, said in [
+        (lambda: read(user="you").count(), refused),
+        (lambda: read(user="reader").count(), denied),
+        *([(lambda: streamed(user="you"), refused)] if STREAMS else []),
+        (lambda: written(user="you"), refused),
+        (lambda: written(user="writer"), denied),
+        (lambda: read(passwordEnv=PASSWORD).count(), "option passwordEnv: expected the name of"),
+        (
+            lambda: read(nkeySeedFile=f"-----{PASSWORD}").count(),
+            "option nkeySeedFile: expected the name of a file",
+        ),
+        (lambda: read(password=PASSWORD).count(), "seen 'password'"),
+    ]:
+        with pytest.raises(PySparkException) as caught:
+            work()
+        errors.append(str(caught.value))
+        line = next(line for line in errors[-1].splitlines() if said in line)
+        assert repr(stream.name) in line
     shown = capfd.readouterr().out
     [events] = Path(spark.conf.get("spark.eventLog.dir").removeprefix("file://")).iterdir()
 
     assert "BatchScan jetstream" in shown
-    assert "see option credentialsFile" in str(wrong.value)
-    assert "AuthorizationFailed" in str(wrong.value)
-    for text in (shown, events.read_text(encoding="utf-8"), str(wrong.value), str(missing.value)):
+    for text in (shown, events.read_text(encoding="utf-8"), *errors):
         assert "hunter2" not in text
 
 
