@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
     Not,
 )
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from jsproto.errors import Disconnected
 from jsproto.jetstream.api.checks import check_consumer
@@ -22,7 +23,7 @@ from jsproto.jetstream.errors import DataLost
 from jsproto.jetstream.range_options import RangeOptions, Way
 from jsproto.jetstream.range_rows import StoredRows
 from jsproto_io.blocking import connect
-from jsproto_spark import arrow
+from jsproto_spark import arrow, reading
 from jsproto_spark.batch import BatchReader
 from jsproto_spark.errors import InvalidOption, Unreadable
 from jsproto_spark.link import client
@@ -34,6 +35,8 @@ from tests.spark.naive_tasks import ConsumerReading, FirstRows, LeavingReading, 
 from tests.spark.traps import outcome, trap
 
 pytestmark = pytest.mark.live
+
+TEXTS_BY_NAME = MapType(StringType(), ArrayType(StringType()))
 
 
 def reader(nc, stream, schema=SEQUENCES, *, kind=Reading, **given):
@@ -86,6 +89,29 @@ def test_payloads_that_no_column_wants_are_not_even_sent(broker):
 
     assert came(SEQUENCES) < whole / 10
     assert came(PAYLOADS) > whole
+
+
+@pytest.mark.parametrize("mode", ["consumer", "direct"])
+def test_headers_that_no_column_wants_are_not_parsed(broker, monkeypatch, mode):
+    # Acceptance 11, by the core's own count. Headers of several forms, which it parses itself if it is asked.
+    stream = new_stream(broker)
+    for number in range(20):
+        broker.jetstream().publish(f"{stream.name}.a", headers={f"Name-{number}": "value"})
+    runs = []
+
+    def noted(feed, *rest):
+        return arrow.batches((runs.append(rows) or rows for rows in feed), *rest)
+
+    monkeypatch.setattr(reading, "batches", noted)
+
+    def parsed(schema):
+        runs.clear()
+        made = reader(broker, stream, schema, readMode=mode)
+        assert list(range(1, 21)) == read(made, made.partitions())
+        return {what for rows in runs for what in rows.parsed}
+
+    assert "headers" not in parsed(SEQUENCES)
+    assert "headers" in parsed(StructType([*SEQUENCES, StructField("headers", TEXTS_BY_NAME)]))
 
 
 def test_only_the_subjects_of_the_options_are_read(broker):
