@@ -2,7 +2,7 @@
 
 What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`. :class:`Interest`
 keeps literal subscriptions in a table and wildcard ones in a list, and remembers its answers until a subscription comes
-or goes, since the same few subjects are asked for again and again.
+or goes: the same few subjects are asked for again and again, and inboxes of which only the last token is new.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from jsproto.jetstream.api.patterns import literal
 
 _REMEMBERED: Final = 4096
+_WILDCARDS: Final = frozenset({"*", ">"})
 _WILDCARD: Final = re.compile(r"\$(\d+)|\{\{\s*[Ww]ildcard\(\s*(\d+)\s*\)\s*\}\}")
 
 
@@ -89,7 +90,7 @@ NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
 class Interest(Generic[SubT]):
     """Subscriptions by what they match."""
 
-    __slots__ = ("_anywhere", "_literal", "_memory", "_wild")
+    __slots__ = ("_anywhere", "_literal", "_memory", "_particular", "_wild")
 
     def __init__(self) -> None:
         self._literal: dict[str, list[SubT]] = {}
@@ -97,6 +98,9 @@ class Interest(Generic[SubT]):
         self._wild: dict[str, list[tuple[list[str], SubT]]] = {}
         #: One of them begins with a wildcard.
         self._anywhere = False
+        #: One of them has a word as its last token; else all subjects that differ in it alone have the same answer.
+        self._particular = False
+        #: By subject, and by all of it but its last token where that does not matter.
         self._memory: dict[str, tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]] = {}
 
     def add(self, sub: SubT) -> None:
@@ -106,7 +110,7 @@ class Interest(Generic[SubT]):
         else:
             tokens = sub.subject.split(".")
             self._wild.setdefault(tokens[0], []).append((tokens, sub))
-            self._anywhere = "*" in self._wild or ">" in self._wild
+            self._look()
         self._memory.clear()
 
     def remove(self, sub: SubT) -> None:
@@ -122,18 +126,34 @@ class Interest(Generic[SubT]):
         left = [entry for entry in self._wild.pop(head, ()) if entry[1] is not sub]
         if left:
             self._wild[head] = left
-        self._anywhere = "*" in self._wild or ">" in self._wild
+        self._look()
+
+    def _look(self) -> None:
+        """The wildcard patterns are others than before."""
+        wild = self._wild
+        self._anywhere = "*" in wild or ">" in wild
+        self._particular = any(
+            tokens[-1] not in _WILDCARDS for patterns in wild.values() for tokens, _ in patterns
+        )
 
     def match(self, subject: str) -> tuple[tuple[SubT, ...], tuple[tuple[SubT, ...], ...]]:
         """The plain subscriptions and the queue groups (each with all its members) that want ``subject``."""
-        known = self._memory.get(subject)
+        memory, wild = self._memory, self._wild
+        known = memory.get(subject)
         if known is not None:
             return known
-        wild = self._wild
         head = subject.partition(".")[0]
-        if subject not in self._literal and head not in wild and not self._anywhere:
+        named = subject in self._literal
+        if not named and head not in wild and not self._anywhere:
             return NOBODY
-        found = list(self._literal.get(subject, ()))
+        if len(memory) >= _REMEMBERED:
+            memory.clear()
+        stem = "" if named or self._particular else subject[: subject.rfind(".") + 1]
+        known = memory.get(stem) if stem else None
+        if known is not None:
+            memory[subject] = known
+            return known
+        found = list(self._literal[subject]) if named else []
         tokens = subject.split(".")
         for each in (head, "*", ">"):
             for pattern, sub in wild.get(each, ()):
@@ -141,10 +161,9 @@ class Interest(Generic[SubT]):
                     found.append(sub)
         if not found:
             return NOBODY
-        answer = _grouped(found)
-        if len(self._memory) >= _REMEMBERED:
-            self._memory.clear()
-        self._memory[subject] = answer
+        answer = memory[subject] = _grouped(found)
+        if stem:
+            memory[stem] = answer
         return answer
 
     def wants(self, subject: str) -> bool:

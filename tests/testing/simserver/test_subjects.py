@@ -56,6 +56,20 @@ def test_interest_keeps_literal_neighbours_apart_and_forgets_in_time():
 
 
 @pytest.mark.parametrize(
+    "patterns",
+    [("a.*", "a.b.*", "a.b"), ("a.*", "a.*.c", "a.b.*"), ("*.b", "a.>", "a.*"), (">", "a.*", "a", "a.b.c")],
+)
+def test_what_is_remembered_of_one_subject_is_true_of_its_neighbours(patterns):
+    subjects = ["", "a", "b", "a.b", "a.c", ".b", "a.", "a.b.c", "a.b.d", "b.b", "a.c.c", "a.b.c.d"]
+    interest = Interest()
+    for step, pattern in enumerate(patterns, start=1):
+        interest.add(Sub(pattern))
+        for subject in subjects * 2:
+            wanted = {each for each in patterns[:step] if matches(each, subject)}
+            assert {each.subject for each in interest.match(subject)[0]} == wanted
+
+
+@pytest.mark.parametrize(
     ("source", "dest", "subject", "moved"),
     [
         ("s.>", "r.>", "s.a.b", "r.a.b"),
