@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Final, NamedTuple, TypeAlias, TypeGuard, cast, final
 
 from attrs import frozen
@@ -122,7 +123,7 @@ class Headers:
     _status: Status | None
 
     def __init__(self, items: HeaderItems = ()) -> None:
-        self._pairs = tuple(_checked(name, value) for name, value in _pairs_of(items))
+        self._pairs = tuple(starmap(_checked, _pairs_of(items)))
         self._status = None
         self._defects = ()
         self._block = _written(self._pairs, None)
@@ -247,13 +248,13 @@ def _pairs_of(items: object) -> Iterator[tuple[object, object]]:
     elif isinstance(items, (list, tuple)):
         for pair in cast("list[object]", items):
             yield pair if _is_pair(pair) else _two_of(pair)
-    elif isinstance(items, Mapping):
+    elif isinstance(items, (dict, Mapping)):
         for name, values in cast("Mapping[object, object]", items).items():
-            if isinstance(values, Sequence) and not isinstance(values, (str, bytes)):
+            if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+                yield name, values
+            else:
                 for value in cast("Sequence[object]", values):
                     yield name, value
-            else:
-                yield name, values
     elif isinstance(items, Iterable) and not isinstance(items, (str, bytes)):
         for pair in cast("Iterable[object]", items):
             yield _two_of(pair)
