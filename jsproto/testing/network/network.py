@@ -166,12 +166,14 @@ class Network:
             self._served = False
             deadline = self.server.next_deadline()
             self._deadline = math.inf if deadline is None else deadline
-        moments = [host.due() for host in self.hosts]
-        moments += [cable.up.due for cable, _ in self._cables.values()]
-        moments.append(self._deadline)
-        if self._agenda:
-            moments.append(self._agenda[0][0])
-        return min(moments)
+        moment = self._deadline
+        if self._agenda and self._agenda[0][0] < moment:
+            moment = self._agenda[0][0]
+        for host in self.hosts:
+            moment = min(moment, host.due())
+        for cable, _ in self._cables.values():
+            moment = min(moment, cable.up.due)
+        return moment
 
     def _unsettle(self) -> None:
         """Whatever was known of what comes next may have changed."""
@@ -256,10 +258,12 @@ class Network:
         host.stale = True
         machine = host.machine
         local = now + host.shift
-        deadline = host.deadline
-        for due in (deadline, host.wish):
-            if due > local and due - host.shift <= now:
-                local = due  # no sum of floats shall keep it from being due
+        deadline, wish = host.deadline, host.wish
+        # No sum of floats shall keep either from being due.
+        if deadline > local and deadline - host.shift <= now:
+            local = deadline
+        if wish > local and wish - host.shift <= now:
+            local = wish
         cable = host.cable
         if host.dialled is not None and host.dialled <= now:
             self._dialled(host, local)

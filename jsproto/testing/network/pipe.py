@@ -129,9 +129,10 @@ class Pipe:
 
     def arrived(self, now: float) -> list[bytes | End]:
         """What has come: reads in order, perhaps with the end behind them."""
-        if now < self.held_until:
-            return []
-        flying, reads = self._flying, list[bytes | End]()
+        reads: list[bytes | End] = []
+        if now < self.due:
+            return reads
+        flying = self._flying
         while flying and flying[0][0] <= now:
             reads.append(flying.popleft()[1])
         self._look()

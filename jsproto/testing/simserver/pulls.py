@@ -307,7 +307,8 @@ class Waiting:
             if at_end:
                 self.looked_at = now
             return 0
-        before, kept = len(self.pulls), deque[Pull]()
+        before = len(self.pulls)
+        kept: deque[Pull] = deque()
         for pull in self.pulls:
             expired = pull.expires_at != 0 and now >= pull.expires_at
             served = at_end and pull.no_wait and (pull.delivered > 0 or self._waits_for_ever(pull))

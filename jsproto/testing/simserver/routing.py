@@ -15,6 +15,7 @@ from jsproto.testing.simserver.gotime import rfc3339
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.subjects import NOBODY, Interest
 
+_BITS: Final = 2**64 - 1
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BASE32: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
@@ -29,7 +30,7 @@ class Lottery:
 
     def below(self, limit: int) -> int:
         """A number from 0 to ``limit`` - 1."""
-        self._state = (self._state * 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407) % 2**64
+        self._state = (self._state * 6_364_136_223_846_793_005 + 1_442_695_040_888_963_407) & _BITS
         return (self._state >> 33) % limit
 
     def name(self, length: int) -> str:
