@@ -7,6 +7,7 @@ that a process may die between two calls, that what is planned is not done, or t
 from __future__ import annotations
 
 from attrs import evolve
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from jsproto.jetstream.errors import DataLost
@@ -17,7 +18,7 @@ from jsproto_spark.release import Release
 from jsproto_spark.stream import StreamReader
 
 
-class NaiveReader:
+class NaiveReader(DataSourceStreamReader):
     """An offset is a sequence, and a batch is what lies between two of them. It looks for no loss."""
 
     def __init__(self, settings, schema):

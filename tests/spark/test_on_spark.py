@@ -43,8 +43,8 @@ def reading(spark, nc, stream, form="jetstream", /, **given):
     return reader
 
 
-def streaming(spark, nc, stream, /, **given):
-    reader = spark.readStream.format("jetstream")
+def streaming(spark, nc, stream, form="jetstream", /, **given):
+    reader = spark.readStream.format(form)
     for name, value in options(nc, stream, **given).items():
         reader = reader.option(name, value)
     return reader.load()
@@ -397,6 +397,23 @@ def test_the_last_batch_of_a_run_is_never_committed(spark, broker, tmp_path, kin
 
     assert list(range(1, 601)) == table.rows
     assert seen == stream.info().state.messages
+
+
+@streams
+@trap("4.1", ours=("ours", [11]), naive=("naive", []))
+def test_the_initial_offset_is_asked_for_again(spark, broker, tmp_path, eventually, kind, seen):
+    from tests.spark.meanwhile import MeanwhileSource  # noqa: PLC0415 - Spark 4.1 has not what it needs
+
+    spark.dataSource.register(MeanwhileSource)
+    frame = streaming(spark, broker, new_stream(broker, 10), "meanwhile", reader=kind)
+    table = Table()
+    query = started(frame, table, tmp_path / "c", processingTime="100 milliseconds")
+    try:
+        eventually(lambda: 0 in table.batches, within=60)
+    finally:
+        query.stop()
+
+    assert seen == table.batches[0]
 
 
 @streams
