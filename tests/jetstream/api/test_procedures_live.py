@@ -167,7 +167,8 @@ CONSUMERS = [
 def test_b203_every_setting_of_a_stream_comes_back_as_it_was_sent(
     client: Client, settings: dict[str, object]
 ) -> None:
-    name = "-".join(("B203", *settings))  # a store that is just being deleted takes a new one of its name with it
+    # A store that is just being deleted takes a new one of its name with it.
+    name = "-".join(("B203", *settings))
     config = StreamConfig(name=name, subjects=["b203.>"], **settings)
     try:
         info = client.run(api.create_stream(API, config, strict=True))
