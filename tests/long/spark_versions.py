@@ -1,6 +1,6 @@
 """The tests of the Spark source on several versions of Spark: 4.2 and 4.3 all of them, 4.1 what batches need.
 
-    python tests/long/spark_versions.py                             4.3.0, 4.2.0 and 4.1.1
+    python tests/long/spark_versions.py                             4.3.0, 4.2.0 and 4.1.4
     python tests/long/spark_versions.py --versions 4.2.0 --folder ~/sparks
 
 Each version is installed into a folder of its own (450 MB to fetch, kept with ``--folder``) that stands first on PYTHONPATH; everything else is
@@ -73,7 +73,7 @@ def tested(version: str, place: Path) -> dict[str, object]:
 def main() -> int:
     """The command."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("--versions", nargs="+", default=["4.3.0", "4.2.0", "4.1.1"])
+    words.add_argument("--versions", nargs="+", default=["4.3.0", "4.2.0", "4.1.4"])
     words.add_argument("--folder", type=Path, help="where they are kept")
     given = words.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
