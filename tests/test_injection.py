@@ -23,10 +23,10 @@ from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.context import Consumer, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.message import JsMessage
 from jsproto.signals import NEED_DATA
-from jsproto.testing.simserver.line import CommandReader, PubLine
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.encoder import encode
 from jsproto.wire.headers import Headers
+from jsproto.wire.line import CommandReader, PubLine
 
 #: Text that no subject, name, header name or header value can hold.
 FAMILIES = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from jsproto.jetstream.status import Row
-from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 from jsproto.trace.ledger import (
     Interest,
     Json,
@@ -20,6 +19,7 @@ from jsproto.trace.ledger import (
     SeenPull,
     SeenRequest,
 )
+from jsproto.wire.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 
 
 class SaidConnect(NamedTuple):

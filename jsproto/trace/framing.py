@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, final
 
-from jsproto.testing.simserver.line import CommandReader
+from jsproto.wire.line import CommandReader
 from jsproto.wire.parser import Parser
 
 #: Blanks between the words of a line.

@@ -17,11 +17,10 @@ import zlib
 from typing import Any, Final, final
 
 from jsproto.errors import LocalProtocolError, shorten
-from jsproto.testing.simserver import line
 from jsproto.trace import facts, ledger, lint, observer
 from jsproto.trace.lint import Lint
 from jsproto.trace.seen import books, deliveries, publishes, pulls, requests
-from jsproto.wire import frames, parser
+from jsproto.wire import frames, line, parser
 
 #: Where the records are defined that a judge's memory is made of.
 _HOMES: Final = (

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
-from jsproto.testing.simserver.line import (
+from jsproto.trace.client import api_call, pull_of
+from jsproto.trace.framing import client_reader, server_reader
+from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
+from jsproto.wire.frames import Control, Err, Frame, Info
+from jsproto.wire.headers import status_of
+from jsproto.wire.line import (
     ClientCommand,
     CommandReader,
     ConnectLine,
@@ -19,11 +24,6 @@ from jsproto.testing.simserver.line import (
     UnsubLine,
     Word,
 )
-from jsproto.trace.client import api_call, pull_of
-from jsproto.trace.framing import client_reader, server_reader
-from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
-from jsproto.wire.frames import Control, Err, Frame, Info
-from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
 
 _WIDTH: Final = 72

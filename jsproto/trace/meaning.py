@@ -12,7 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import pending_of
-from jsproto.testing.simserver.line import (
+from jsproto.trace.client import api_call, json_object, pull_of
+from jsproto.wire.frames import Control, Err, Frame, Info
+from jsproto.wire.headers import status_of
+from jsproto.wire.line import (
     ClientCommand,
     ConnectLine,
     PubLine,
@@ -20,9 +23,6 @@ from jsproto.testing.simserver.line import (
     UnsubLine,
     Word,
 )
-from jsproto.trace.client import api_call, json_object, pull_of
-from jsproto.wire.frames import Control, Err, Frame, Info
-from jsproto.wire.headers import status_of
 
 Value: TypeAlias = str | int | float | bool
 

@@ -16,15 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
-from jsproto.testing.simserver.line import (
-    ClientCommand,
-    CommandReader,
-    ConnectLine,
-    PubLine,
-    SubLine,
-    UnsubLine,
-    Word,
-)
 from jsproto.trace.client import api_call, json_object
 from jsproto.trace.facts import (
     Blamed,
@@ -50,6 +41,15 @@ from jsproto.trace.seen.pulls import Pulls
 from jsproto.trace.seen.requests import Requests
 from jsproto.wire.frames import Control, Delivery, Err, Frame, Info
 from jsproto.wire.headers import header_value, status_of
+from jsproto.wire.line import (
+    ClientCommand,
+    CommandReader,
+    ConnectLine,
+    PubLine,
+    SubLine,
+    UnsubLine,
+    Word,
+)
 from jsproto.wire.parser import Parser
 
 #: A server's PING is answered within so many seconds, or the client has stopped to.

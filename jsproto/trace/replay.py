@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import Final, cast, final
 
 from jsproto.errors import shorten
-from jsproto.testing.simserver.line import Broken, CommandReader
 from jsproto.trace.facts import Fact
 from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Happened, Received, Record, Sent
 from jsproto.wire.frames import Control, Err, Frame, Info
+from jsproto.wire.line import Broken, CommandReader
 from jsproto.wire.parser import Parser
 
 #: A record of up to so many bytes is fed byte by byte.

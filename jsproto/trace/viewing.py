@@ -15,7 +15,6 @@ from typing import Final, final
 
 from attrs import Factory, define
 
-from jsproto.testing.simserver.line import ClientCommand
 from jsproto.trace.facts import (
     Acked,
     Fact,
@@ -39,6 +38,7 @@ from jsproto.trace.standing import Standings
 from jsproto.trace.table import Table
 from jsproto.trace.writing import ENDS
 from jsproto.wire.frames import Frame
+from jsproto.wire.line import ClientCommand
 from jsproto.wire.parser import Parser
 
 FORMAT: Final = "jsproto-view/1"

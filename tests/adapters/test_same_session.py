@@ -19,7 +19,7 @@ from jsproto import FetchMode, JetStream, JsprotoError, Publish
 from jsproto.core.events import Connected
 from jsproto.core.request import Flush, request
 from jsproto.core.subscription import Subscription
-from jsproto.testing.simserver.line import CommandReader, ConnectLine
+from jsproto.wire.line import CommandReader, ConnectLine
 from jsproto_io._hosted import Hosted
 from jsproto_io._rig import given, until_told
 from jsproto_io.testing import _at_once, _Rig

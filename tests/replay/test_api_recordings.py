@@ -37,10 +37,10 @@ from jsproto.jetstream.api.upkeep import Purge
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.direct import BatchOptions, DirectBatch
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.testing.simserver.line import CommandReader, PubLine
 from jsproto.trace.recording import Received, Sent, parse_recording
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
+from jsproto.wire.line import CommandReader, PubLine
 from jsproto.wire.parser import Parser
 from tests.recordings import folder
 

@@ -13,10 +13,10 @@ import pytest
 
 from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice
 from jsproto.jetstream.pull import PullNotice
-from jsproto.testing.simserver.line import CommandReader, PubLine, SubLine
 from jsproto.trace.recording import Received, Sent, Waited, parse_recording
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
+from jsproto.wire.line import CommandReader, PubLine, SubLine
 from jsproto.wire.parser import Parser
 from tests.jetstream.ordered_rig import DELETE, Rig
 from tests.recordings import folder

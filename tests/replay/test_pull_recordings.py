@@ -24,11 +24,11 @@ from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import Pull, message_size
 from jsproto.jetstream.status import End, Rest, Verdict, judge, pending_of
-from jsproto.testing.simserver.line import CommandReader, PubLine, SubLine, UnsubLine
 from jsproto.trace.recording import Happened, Received, Recording, Sent, parse_recording
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
+from jsproto.wire.line import CommandReader, PubLine, SubLine, UnsubLine
 from jsproto.wire.parser import Parser
 from tests.recordings import folder
 

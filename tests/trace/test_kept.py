@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import LocalProtocolError
-from jsproto.testing.simserver.line import CommandReader
 from jsproto.trace.facts import Pulled
 from jsproto.trace.kept import _SHAPE, kept, taken_up
 from jsproto.trace.ledger import Link
@@ -17,6 +16,7 @@ from jsproto.trace.lint import Lint
 from jsproto.trace.observer import Observer
 from jsproto.trace.reading import Trace
 from jsproto.trace.recording import Happened, Received, Sent
+from jsproto.wire.line import CommandReader
 from jsproto.wire.parser import Parser
 from tests.recordings import RECORDINGS, name_of
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from jsproto.testing.simserver.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 from jsproto.trace.meaning import MOST_TEXT, command_meaning, delivered_as, frame_meaning
 from jsproto.wire.frames import Control, Err, Info
+from jsproto.wire.line import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
 
 ACK = "$JS.ACK.S.C.1.12.7.1700000000000000000.3"
 

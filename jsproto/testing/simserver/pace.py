@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND
-from jsproto.testing.simserver.line import MAX_PAYLOAD
 from jsproto.testing.simserver.store import Stored
+from jsproto.wire.line import MAX_PAYLOAD
 
 
 class Pace:

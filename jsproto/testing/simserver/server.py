@@ -22,10 +22,10 @@ from jsproto.testing.simserver.disk import Image
 from jsproto.testing.simserver.documents import Table, read, table
 from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
 from jsproto.testing.simserver.jetstream import API_PREFIX, JetStream
-from jsproto.testing.simserver.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
 from jsproto.testing.simserver.profile import profile_of
 from jsproto.testing.simserver.routing import Lottery, Router, Subscription
 from jsproto.testing.simserver.session import Auth, Permissions, Session
+from jsproto.wire.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
 
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND

@@ -15,7 +15,10 @@ from attrs import field, frozen
 from jsproto.jetstream.api.patterns import literal, valid
 from jsproto.testing.simserver.documents import is_table, read
 from jsproto.testing.simserver.gotime import SECOND
-from jsproto.testing.simserver.line import (
+from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.routing import Subscription
+from jsproto.testing.simserver.subjects import matches
+from jsproto.wire.line import (
     MAX_CONTROL_LINE_EXCEEDED,
     MAX_PAYLOAD_VIOLATION,
     UNKNOWN_OPERATION,
@@ -28,9 +31,6 @@ from jsproto.testing.simserver.line import (
     UnsubLine,
     Word,
 )
-from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.routing import Subscription
-from jsproto.testing.simserver.subjects import matches
 
 #: -ERR text (its beginning) and whether the server hangs up after it.
 ERRORS: Final[Mapping[str, bool]] = {

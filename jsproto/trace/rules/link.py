@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.errors import InvalidSubject
-from jsproto.testing.simserver.line import Word
 from jsproto.trace.facts import (
     Blamed,
     NotHeard,
@@ -20,6 +19,7 @@ from jsproto.trace.facts import (
 )
 from jsproto.trace.format import maybe_hidden
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
+from jsproto.wire.line import Word
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
 #: ``-ERR`` texts that blame the client's words, and not its rights or its pace.

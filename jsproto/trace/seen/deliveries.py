@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias, final
 
-from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.facts import Acked, FlowAnswered, FlowMissed, GapKept
 from jsproto.trace.ledger import Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
 from jsproto.trace.seen.books import Books
 from jsproto.trace.seen.pulls import Pulls
 from jsproto.wire.frames import Delivery
+from jsproto.wire.line import PubLine
 
 #: Seconds that an ordered consumer has for noticing a gap.
 GAP_PATIENCE: Final = 5.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import final
 
-from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.facts import Published
 from jsproto.trace.format import maybe_hidden
 from jsproto.trace.ledger import Link, SeenPublish, bound
 from jsproto.trace.seen.books import Books
 from jsproto.wire.headers import header_value
+from jsproto.wire.line import PubLine
 
 
 @final

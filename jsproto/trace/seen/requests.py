@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, cast, final
 
-from jsproto.testing.simserver.line import PubLine
 from jsproto.trace.client import json_object, member
 from jsproto.trace.facts import Asked, Created, LeftBehind, Refused
 from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
 from jsproto.trace.seen.books import Books
+from jsproto.wire.line import PubLine
 
 _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.testing.simserver.line import (
+from jsproto.wire.line import (
     Broken,
     CommandReader,
     ConnectLine,
