@@ -50,11 +50,8 @@ class Timers(Stateful, Generic[NameT]):
 
         What is armed for the past while handing out is handed out too; ties go by the order of the names.
         """
-        order = list(self._names)
-        while True:
-            due = [name for name, at in self._armed.items() if at <= now]
-            if not due:
-                return
+        while due := [name for name, at in self._armed.items() if at <= now]:
+            order = list(self._names)
             name = min(due, key=lambda each: (self._armed[each], order.index(each)))
             del self._armed[name]
             yield name

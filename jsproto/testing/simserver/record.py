@@ -47,12 +47,12 @@ class Record:
         if not self._owed:
             self.floor = self.delivered
         elif consumer_seq == self.floor.consumer_seq + 1:
-            following = next((each for each in self._owed if each > seq), 0)
-            self.floor = (
-                Position(self._owed[following] - 1, following - 1)
-                if following
-                else Position(consumer_seq, seq)
-            )
+            for following, number in self._owed.items():
+                if following > seq:
+                    self.floor = Position(number - 1, following - 1)
+                    break
+            else:
+                self.floor = Position(consumer_seq, seq)
 
     def done_to(self, seq: int, consumer_seq: int) -> None:
         """Everything up to a delivery is acknowledged (policy all)."""

@@ -87,10 +87,8 @@ class Orders(Worker):
             seq = each.metadata.stream_sequence
             if seq != self.last + 1:
                 stream = self.world.truth.stream
-                gone = stream is None or not any(
-                    stream.message(between) is not None for between in range(self.last + 1, seq)
-                )
-                if seq <= self.last or not gone:
+                left = () if stream is None else stream.after(self.last + 1)
+                if seq <= self.last or next((kept.seq for kept in left), seq) < seq:
                     raise RuleBroken(
                         "order", f"{self.name} handed out {seq} behind {self.last}: {self.shown()}"
                     )
