@@ -21,44 +21,55 @@ class Position(NamedTuple):
 class Record:
     """The written account of one consumer."""
 
-    __slots__ = ("_owed", "delivered", "floor")
+    __slots__ = ("_consumer_floor", "_consumer_seq", "_owed", "_stream_floor", "_stream_seq")
 
     def __init__(self, delivered: int, floor: int) -> None:
         """Nothing is delivered yet, and what lies up to these sequences of the stream is passed."""
-        self.delivered = Position(0, delivered)
-        self.floor = Position(0, floor)
+        self._consumer_seq = self._consumer_floor = 0
+        self._stream_seq = delivered
+        self._stream_floor = floor
         #: Deliveries that wait for their acknowledgement: consumer sequences by that of the stream, in its order.
         self._owed: dict[int, int] = {}
 
+    @property
+    def delivered(self) -> Position:
+        """How far it has delivered."""
+        return Position(self._consumer_seq, self._stream_seq)
+
+    @property
+    def floor(self) -> Position:
+        """Up to where all is acknowledged."""
+        return Position(self._consumer_floor, self._stream_floor)
+
     def sent(self, seq: int, consumer_seq: int, *, owed: bool) -> None:
         """A message was handed out, and is ``owed`` an acknowledgement or counts as having got it."""
-        before = self.delivered
-        self.delivered = Position(max(before.consumer_seq, consumer_seq), max(before.stream_seq, seq))
+        self._consumer_seq = max(self._consumer_seq, consumer_seq)
+        if seq > self._stream_seq:
+            self._stream_seq = seq
+            if owed:
+                self._owed[seq] = consumer_seq
         if not owed:
-            self.floor = self.delivered
-        elif seq > before.stream_seq:
-            self._owed[seq] = consumer_seq
+            self._consumer_floor, self._stream_floor = self._consumer_seq, self._stream_seq
 
     def done(self, seq: int, consumer_seq: int) -> None:
         """One delivery is acknowledged (policy explicit)."""
-        if consumer_seq <= self.floor.consumer_seq or seq not in self._owed:
+        if consumer_seq <= self._consumer_floor or seq not in self._owed:
             return
         consumer_seq = min(consumer_seq, self._owed.pop(seq))
         if not self._owed:
-            self.floor = self.delivered
-        elif consumer_seq == self.floor.consumer_seq + 1:
+            self._consumer_floor, self._stream_floor = self._consumer_seq, self._stream_seq
+        elif consumer_seq == self._consumer_floor + 1:
+            self._consumer_floor, self._stream_floor = consumer_seq, seq
             for following, number in self._owed.items():
                 if following > seq:
-                    self.floor = Position(number - 1, following - 1)
+                    self._consumer_floor, self._stream_floor = number - 1, following - 1
                     break
-            else:
-                self.floor = Position(consumer_seq, seq)
 
     def done_to(self, seq: int, consumer_seq: int) -> None:
         """Everything up to a delivery is acknowledged (policy all)."""
-        if consumer_seq <= self.floor.consumer_seq or seq not in self._owed:
+        if consumer_seq <= self._consumer_floor or seq not in self._owed:
             return
-        self.floor = Position(consumer_seq, seq)
+        self._consumer_floor, self._stream_floor = consumer_seq, seq
         self._owed = {each: number for each, number in self._owed.items() if each > seq}
 
     def given_up(self, seq: int) -> None:
@@ -70,8 +81,8 @@ class Record:
         sound = floor.consumer_seq <= delivered.consumer_seq and all(
             floor.stream_seq < seq <= delivered.stream_seq for seq in owed
         )
-        older = (
-            delivered.consumer_seq < self.delivered.consumer_seq or floor.stream_seq < self.floor.stream_seq
-        )
+        older = delivered.consumer_seq < self._consumer_seq or floor.stream_seq < self._stream_floor
         if sound and floor.stream_seq <= delivered.stream_seq and not older:
-            self.delivered, self.floor, self._owed = delivered, floor, dict(sorted(owed.items()))
+            self._consumer_seq, self._stream_seq = delivered
+            self._consumer_floor, self._stream_floor = floor
+            self._owed = dict(sorted(owed.items()))

@@ -175,7 +175,7 @@ class Settling:
         stalled = self._full
         if self._ack_policy == "explicit":
             outstanding = ledger.outstanding.get(seq)
-            self._write_done(seq, outstanding.consumer_seq if outstanding else address.consumer_seq)
+            self._record.done(seq, outstanding.consumer_seq if outstanding else address.consumer_seq)
             ledger.done(seq, self._consumer_seq, self._cursor.next_seq)
             self._ack_time = now
             self.stream.acknowledged(seq, now)
@@ -183,7 +183,7 @@ class Settling:
         closed = ledger.done_to(seq, address.consumer_seq)
         if not closed:
             return True, False
-        self._write_done(seq, address.consumer_seq)
+        self._record.done_to(seq, address.consumer_seq)
         self._ack_time = now
         for each in closed:
             self.stream.acknowledged(each, now)
