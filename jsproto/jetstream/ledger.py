@@ -9,8 +9,8 @@ That is why filled pulls are remembered for a while (`FILLED_KEPT` of them): one
 others got what was credited to it. A token that is neither open nor remembered has ended, and a frame for it changes
 nothing (invariant 13).
 
-A pull also ends when the local deadline behind the server's has passed without a word, so that no error in the
-accounts outlives an expiry.
+Behind a local deadline that passes without a word nothing is sure: what the pull owes may be on its way, or the request itself, and would
+be credited to others. So whoever finds a pull `overdue` ends them all, with the inbox that they share.
 """
 
 from __future__ import annotations
@@ -158,18 +158,10 @@ class Ledger(Stateful):
         self.filled.clear()
         return ended
 
-    def overdue(self, now: float) -> list[Settled]:
-        """Open pulls whose time has passed without a word of the server, oldest first. They end here."""
-        late = [
-            Settled(pull, pull.owed, pull.owed_bytes)
-            for pull in self.open.values()
-            if pull.until is not None and pull.until <= now
-        ]
-        for pull, _, _ in late:
-            del self.open[pull.token]
-            pull.finish(End.DEADLINE)
-            self._count(pull)
-        return late
+    def overdue(self, now: float) -> bool:
+        """Whether the time of the oldest open pull has passed without a word of the server."""
+        deadline = self.deadline
+        return deadline is not None and deadline <= now
 
     @property
     def deadline(self) -> float | None:

@@ -8,7 +8,7 @@ An incarnation is a name, an inbox, a start and the expectation that consumer se
 step. Whatever is of an earlier one does nothing: frames are told by their sid, answers by the name that was asked for.
 
     gap, in a message or a heartbeat          a reset: UNSUB, SUB of a new inbox, DELETE of the old consumer, which
-    missed heartbeats                         nobody waits for, CREATE behind the last message received in order
+    missed heartbeats, a pull is overdue      nobody waits for, CREATE behind the last message received in order
     consumer deleted, moved, nobody there
     link lost                                 the same, once the next one is up
 
@@ -593,8 +593,10 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             else:
                 self._silent(now)
         if self.state is OrderedState.READING and not self._overdue:
-            self.intake.ticked(now)
-            self.intake.ask(self.port, now)
+            if self.intake.ticked(now):
+                self._reset(now)
+            else:
+                self.intake.ask(self.port, now)
 
     def _silent(self, now: float) -> None:
         liveness = self.intake.liveness

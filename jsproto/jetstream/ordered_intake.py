@@ -99,8 +99,9 @@ class Intake(Stateful):
     def fenced(self, token: int) -> None:
         """The server has read everything that was sent before a fence."""
 
-    def ticked(self, now: float) -> None:
-        """Time has passed."""
+    def ticked(self, now: float) -> bool:
+        """Time has passed. Whether a request was overdue: then nobody knows what this incarnation still owes."""
+        return False
 
     @property
     def behind(self) -> int:

@@ -163,12 +163,14 @@ class Pulls(Intake):
         self._pace.fruitless(pull.issued, now)
         return True
 
-    def ticked(self, now: float) -> None:
-        """Pulls that are overdue, and delays that are over: whether something is to be asked is seen by `ask`."""
-        for settled in self.ledger.overdue(now):
-            self._settle(settled.messages, settled.size)
+    def ticked(self, now: float) -> bool:
+        """Pulls that are overdue, and delays that are over: whether something is to be asked is seen by `ask`.
+
+        What is overdue may be on its way, or its request is: it would be taken for what the pulls behind it owe.
+        """
         for _ in self._timers.expired(now):
             pass
+        return self.ledger.overdue(now)
 
     @property
     def deadline(self) -> float | None:

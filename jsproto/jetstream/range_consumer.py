@@ -289,7 +289,9 @@ class ByConsumer(RangeWay):
                 text = f"expected a heartbeat every {liveness.heartbeat:g} s on {self.pulls.subject}"
                 self._lost(HeartbeatsMissed(f"{text}, nothing came for {liveness.period:g} s"))
                 return
-        self.pulls.ticked(now)
+        if self.pulls.ticked(now):
+            self._lost(None)
+            return
         self._ask(port, now)
 
     def link_down(self, port: Port, now: float) -> None:

@@ -159,17 +159,16 @@ def test_everything_can_end_at_once():
     assert ledger.counts == {End.FILLED: 1, End.DISCONNECTED: 1}
 
 
-def test_a_pull_that_nobody_ends_is_over_at_its_local_deadline():
+def test_a_pull_that_nobody_ends_is_overdue_at_its_local_deadline():
     ledger = ledger_of(5, 5)
     ledger.issue(Pull("endless", 1))
 
     assert ledger.deadline == 31.0
-    assert ledger.overdue(30.9) == []
-    assert [(each.pull.token, each.messages) for each in ledger.overdue(31.0)] == [("p1", 5)]
-    assert ledger.deadline == 32.0
-    ledger.overdue(1e9)
-    assert ledger.deadline is None
-    assert ledger.counts == {End.DEADLINE: 2}
+    assert [ledger.overdue(now) for now in (30.9, 31.0, 32.0)] == [False, True, True]
+    ledger.credit(5)
+    assert (ledger.deadline, ledger.overdue(31.9)) == (32.0, False)
+    ledger.credit(5)
+    assert (ledger.deadline, ledger.overdue(1e9)) == (None, False)
 
 
 def test_an_empty_ledger_has_no_deadline():

@@ -184,14 +184,18 @@ def test_pulls_that_end_at_once_are_paced():
     assert len(rig.pulls) == 2
 
 
-def test_a_pull_without_an_end_is_over_by_its_own_deadline():
+def test_a_pull_without_an_end_is_overdue_however_alive_the_server_is():
     rig = Rig(pulls={"idle_heartbeat": 5.0}).ok()
     for second in range(4, 33, 4):
         rig.at(second)
         if rig.ordered.intake.ledger.open:
             rig.heartbeat()
     rig.at(32.9).heartbeat()
+    rig.run_to(32.9)
+    assert len(rig.creates) == 1
     rig.run_to(33.0)
+    assert len(rig.creates) == 2
+    rig.ok()
 
     assert len(rig.pulls) == 2
 
@@ -278,6 +282,24 @@ def test_a_reset_is_one_group_of_commands():
     assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 2}
     assert rig.notices[-2:] == [PullNotice.GAP, OrderedNotice.RESET]
     assert rig.told[-2][1] == Gap(2, 3)
+
+
+def test_a_pull_that_is_overdue_makes_a_reset_for_what_it_owes_would_be_taken_for_that_of_others():
+    rig = Rig(pulls={"max_messages": 4, "expires": 5.0, "idle_heartbeat": 2.5}).ok()
+    rig.at(2.0).data(1, 2)
+    assert rig.take() == [1, 2]
+    assert [pull["batch"] for pull in rig.pulls] == [4, 2]
+    rig.at(5.9).data(3)
+    rig.look()
+    old, sid, late = rig.ordered.incarnation.name, rig.port.sid, rig.frame(4)
+    rig.run_to(6.0)
+
+    assert rig.words() == reset_words(rig, old, sid)
+    assert rig.starts[-1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 4}
+    assert PullNotice.HEARTBEAT_MISSED not in rig.notices
+    rig.feed(late).ok()
+    assert (rig.take(), rig.ordered.strays) == ([3], 1)
+    assert rig.pulls[-1]["batch"] == 3  # one was at hand
 
 
 def test_b065_missed_heartbeats_make_it_come_back():

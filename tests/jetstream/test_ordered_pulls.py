@@ -268,24 +268,13 @@ def test_a_status_that_says_that_its_pull_got_nothing_shifts_what_was_credited_t
     assert (asker.pulls.lead.level, asker.pulls.lead.asked) == (0, 0)
 
 
-def test_a_pull_that_is_overdue_is_over_and_the_others_wait_on():
+def test_a_pull_that_is_overdue_is_told_and_whoever_hears_it_ends_them_all():
     asker = two()
-    asker.pulls.ticked(32.9)
+
+    assert [asker.pulls.ticked(now) for now in (32.9, 33.0)] == [False, True]
     assert owes(asker) == [4, 6]
-    asker.pulls.ticked(33.0)
-
-    assert (owes(asker), asker.pulls.lead.level, asker.pulls.deadline) == ([6], 6, 34.0)
-    assert asker.pulls.ledger.counts == {End.DEADLINE: 1}
-
-
-def test_bytes_of_a_pull_that_is_overdue_are_asked_for_again():
-    asker = Asker(max_bytes=20 * SIZE).ask()
-    asker.pulls.taken(asker.received(12))
-    asker.ask(1.0)
-    assert [each["max_bytes"] for each in asker.asked] == [20 * SIZE, 12 * SIZE]
-    asker.pulls.ticked(33.0)
-
-    assert asker.pulls.lead.level == asker.pulls.lead.asked == 12 * SIZE
+    asker.pulls.void(End.RESET)
+    assert (owes(asker), asker.pulls.lead.asked, asker.pulls.deadline) == ([], 0, None)
 
 
 def test_where_messages_are_bounded_a_message_counts_for_one_and_its_bytes_for_nothing():
@@ -371,6 +360,7 @@ class Stuck:
 
     Attributes:
         open: its pulls: token, messages owed, when it ends.
+        resets: how often a pull was overdue, and with the next incarnation another inbox.
     """
 
     def __init__(self, seed: int) -> None:
@@ -378,6 +368,7 @@ class Stuck:
         self.bound = self.draw.choice([2, 4, 7])
         self.asker = Asker(paced=True, max_messages=self.bound, expires=4.0, idle_heartbeat=1.0).ask()
         self.now = 0.0
+        self.resets = 0
         self.open: list[list] = []
         self.there: list[Publish] = []
         self.back: list[tuple[str, int]] = []
@@ -408,13 +399,17 @@ class Stuck:
                     pending = f"Nats-Pending-Messages: {owed}\r\nNats-Pending-Bytes: 0\r\n"
                     self.asker.ended(EXPIRED, self.now, token, pending)
             self.back.clear()
-        pulls.ticked(self.now)
+        if pulls.ticked(self.now):
+            self.resets += 1
+            pulls.void(End.RESET)
+            for line in (self.open, self.there, self.back):
+                line.clear()  # of a consumer that is gone, for an inbox that nobody has
+            pulls.begin(NEXT, self.now)
         self.asker.ask(self.now)
 
 
 def test_pulls_that_are_overdue_behind_a_stuck_line_never_wait_in_vain():
-    """A consume takes a fresh inbox then. Here late messages are credited to the pulls that came after, and statuses set that right."""
-    overdue = 0
+    resets = 0
     for seed in range(60):
         world = Stuck(seed)
         stuck = False
@@ -425,7 +420,7 @@ def test_pulls_that_are_overdue_behind_a_stuck_line_never_wait_in_vain():
             world.step(stuck=False)
             sent = [json.loads(each.payload)["batch"] for each in world.asker.port.commands]
             assert world.open or sent or not world.asker.tokens
-        overdue += world.asker.pulls.ledger.counts.get(End.DEADLINE, 0)
+        resets += world.resets
 
         assert sum(each[1] for each in world.open) + sum(sent) == world.asker.pulls.lead.asked <= world.bound
-    assert overdue > 500
+    assert resets > 500

@@ -745,6 +745,26 @@ def test_silence_is_an_end_but_not_while_something_is_at_hand():
     assert rig.taken[-1] == 30
 
 
+def test_a_pull_that_is_overdue_is_an_end_for_what_it_owes_would_be_taken_for_that_of_others():
+    rig = Rig(1, 31, max_messages=10).answer().answer()
+    sid = rig.port.sid
+    late = rig.inbox.popleft()
+    rig.inbox.clear()
+    rig.reader._by_consumer.pulls.liveness.rest()  # heartbeats come, and say nothing
+    rig.run_to(32.9, settle=False, beats=False)
+    assert rig.reader.resets == 0
+    rig.run_to(33.0, settle=False, beats=False)
+
+    assert (rig.reader.resets, rig.told_of(RangeNotice.FAILED)) == (1, [])
+    rig.feed(late)
+    assert (rig.take(), rig.reader._by_consumer.strays) == ([], 1)
+    while not rig.ended:
+        rig.run_to(rig.now + 1.0)
+        rig.take(1)
+    assert rig.taken == list(range(1, 31))
+    assert rig.port.sid != sid
+
+
 @EACH_WAY
 def test_an_answer_that_does_not_come_is_asked_for_again(way):
     rig = Rig(1, 11, way=way)

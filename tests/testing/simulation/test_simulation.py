@@ -77,6 +77,24 @@ def test_a_stream_that_was_deleted_and_comes_back_with_the_disk_owes_what_is_new
     assert (report.failure, report.faults) == (None, 2)
 
 
+@pytest.mark.parametrize("seed", [11, 17])
+def test_what_an_overdue_pull_owed_is_not_taken_for_that_of_the_next(seed):
+    """Found by ``jsproto simulate --seeds 1822 --hours 8.8 --works ordered``: 10 were believed to be owed, and 14 were."""
+    scenario = evolve(
+        drawn(seed, 0.05, ("ordered",)),
+        rate=2.2,
+        burst=1,
+        size=60,
+        retention="limits",
+        storms=((10.0, 60.0),),
+        seconds=60.0 + CALM,
+        faults=(Fault(kind="partition", at=56.0, host=0, span=4.0453, size=0.0),),
+    )
+    report = Simulation(scenario=scenario).run()
+
+    assert (report.failure, report.faults) == (None, 1)
+
+
 @pytest.mark.parametrize("kind", ["fetch", "next"])
 def test_nobody_is_late_while_the_time_of_a_connection_stands_still(kind):
     """Found by ``jsproto simulate --seeds 94 --hours 8.8``: a clock leapt back, and the oracle went by it and not by the connection."""
