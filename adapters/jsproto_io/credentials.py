@@ -44,9 +44,7 @@ def _creds(given: UserCreds | str | bytes) -> UserCreds:
 
 
 def _path(given: str | Path) -> Path:
-    path = Path(given)
-    file_name(str(path))
-    return path
+    return Path(file_name(str(given)))
 
 
 @final
