@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import uuid
 
+import pyspark
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+#: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py` runs these tests on older ones too.
+STREAMS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
 #: Only what tests of ranges look at.
 SEQUENCES = StructType([StructField("sequence", LongType())])
 PAYLOADS = StructType([StructField("sequence", LongType()), StructField("payload", BinaryType())])

@@ -19,10 +19,9 @@ import pyspark_jsproto
 from jsproto_spark import carried
 from jsproto_spark.batch import BatchReader
 from jsproto_spark.options import Use, settings_of
-from tests.spark.feeding import SEQUENCES, new_stream, options
+from tests.spark.feeding import SEQUENCES, STREAMS, new_stream, options
 
 ROWS = StructType([StructField("payload", BinaryType())])
-streams = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
 
 #: A process beside the driver: it is given the source's class and its options, plans, and gives on what others need.
 PLANNER = """
@@ -111,11 +110,11 @@ def test_processes_without_jsproto_plan_read_and_write_with_the_code_that_comes_
     broker, bare, kind
 ):
     stream = new_stream(broker, 3)
-    words = ["stream"] if streams else []
+    words = ["stream"] if STREAMS else []
     planned = bare(PLANNER, kind + pickle.dumps((SEQUENCES, ROWS, options(broker, stream))))
     seen, written = pickle.loads(bare(WORKER, planned, *words))
 
-    assert [1, 2, 3, *([1, 2, 3, 4, 5] if streams else [])] == seen
+    assert [1, 2, 3, *([1, 2, 3, 4, 5] if STREAMS else [])] == seen
     assert (2, 0, 5) == (written.rows, written.duplicates, written.last)
     assert 5 == stream.info().state.messages
 

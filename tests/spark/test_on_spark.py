@@ -14,7 +14,6 @@ import time
 import uuid
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -24,12 +23,10 @@ from jsproto_io.blocking import connect
 from tests.docs.test_snippets import check_page
 from tests.spark import attempts
 from tests.spark.conftest import PASSWORD, PASSWORD_VARIABLE, SETTINGS
-from tests.spark.feeding import fill, new_stream, options
+from tests.spark.feeding import STREAMS, fill, new_stream, options
 from tests.spark.naive_source import NaiveSource
 from tests.spark.traps import trap
 
-#: Sources in Python have limits, and so streams, since Spark 4.2; `tests/long/spark_versions.py` runs this on older ones too.
-STREAMS = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
 streams = pytest.mark.skipif(not STREAMS, reason="streams need Spark 4.2")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spark.md"
 
