@@ -6,7 +6,7 @@ How the model is cut, from the wire inwards:
                                      └─▶ api ─▶ configs
 
 `profile` holds what differs between server versions, as data. `server` is the root that owns all of it, knows the time
-and is what users see. What is not modelled yet (push consumers, priority groups, mirrors, batches ...) is refused on the
+and is what users see. What is not modelled (several accounts, clusters, mirrors, sources, snapshots ...) is refused on the
 wire with code 501 and noted in :attr:`SimServer.not_modelled`; nothing is quietly wrong.
 """
 

@@ -101,12 +101,10 @@ class Consumer(Settling):
     def info(self, now: int) -> Table:
         """The members of a consumer info behind ``type``."""
         self._cursor.looked()
-        ledger, record = self._ledger, self._record
-        delivered: Table = record.delivered._asdict()
-        if self.in_memory and not any(record.delivered):
-            # Nothing is written: it tells where it looks.
-            delivered["stream_seq"] = self._cursor.next_seq - 1
-        floor: Table = record.floor._asdict()
+        ledger = self._ledger
+        at, done = self._told
+        delivered: Table = at._asdict()
+        floor: Table = done._asdict()
         if self._delivered_time:
             delivered["last_active"] = rfc3339(self._delivered_time)
         if self._ack_time:
@@ -129,6 +127,27 @@ class Consumer(Settling):
             info["paused"] = True
             info["pause_remaining"] = self._paused_until - now
         return info
+
+    @property
+    def _told(self) -> tuple[Position, Position]:
+        """How far it says that it has come, and up to where that all is acknowledged."""
+        record = self._record
+        if not self._profile.tells_record:
+            return self._come, self._floor
+        if self.in_memory and not any(record.delivered):
+            # Nothing is written: it tells where it looks.
+            return Position(0, self._cursor.next_seq - 1), record.floor
+        return record.delivered, record.floor
+
+    @property
+    def _come(self) -> Position:
+        """How far it has come, whether there was something to deliver or not."""
+        return Position(self._consumer_seq - 1, self._cursor.next_seq - 1)
+
+    @property
+    def _floor(self) -> Position:
+        """Up to where all is acknowledged, or passed."""
+        return Position(self._ledger.consumer_floor, self._ledger.stream_floor)
 
     # ------------------------------------------------------------------------------------------------ the loop
 
@@ -257,25 +276,30 @@ class Consumer(Settling):
         """Several messages left at once: count anew what is ahead."""
         self._cursor.count()
 
-    def purged(self, pattern: str, begin: int, now: int) -> bool:
+    def purged(self, pattern: str, begin: int, now: int, *, whole: bool) -> bool:
         """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Is there room now for another?
 
         The purge settles first what it can by itself; what it has taken counts as terminated only then, so that room is
         made by what was left over (the server does the latter in a goroutine of its own, which comes second).
         """
-        self._skip_purged(pattern, begin, now)
+        self._skip_purged(pattern, begin, now, whole=whole)
         return self._terminate(now)
 
-    def _skip_purged(self, pattern: str, begin: int, now: int) -> None:
+    def _skip_purged(self, pattern: str, begin: int, now: int, *, whole: bool) -> None:
         """Go on behind what is gone, and owe no more of it (nats-server ``purge``)."""
         cursor, ledger, stream = self._cursor, self._ledger, self.stream
-        careful = self._profile.careful_purge
+        careful, blunt = self._profile.careful_purge, self._profile.blunt_purge
         covered = [within(each, pattern) for each in cursor.filters]
         narrow = not pattern or (all(covered) and covered != [] if careful else any(covered))
-        if not narrow and cursor.filters and not any(within(pattern, each) for each in cursor.filters):
+        wider = not cursor.filters or any(within(pattern, each) for each in cursor.filters)
+        if blunt:
+            narrow = whole or wider
+        if not narrow and not wider:
             return
         begin = (begin or stream.last + 1) if narrow else stream.first
         cursor.next_seq = max(cursor.next_seq, begin)
+        if blunt:
+            cursor.count()
         if ledger.stream_floor < begin:
             gone = [
                 seq
@@ -292,8 +316,8 @@ class Consumer(Settling):
             ledger.consumer_floor, ledger.stream_floor = self._consumer_seq - 1, cursor.next_seq - 1
         ledger.due = {seq: None for seq in ledger.due if seq >= cursor.next_seq}
         self._record.replaced(
-            Position(self._consumer_seq - 1, cursor.next_seq - 1),
-            Position(ledger.consumer_floor, ledger.stream_floor),
+            self._come,
+            self._floor,
             {seq: each.consumer_seq for seq, each in ledger.outstanding.items()},
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.documents import Table, integer, text, texts
 from jsproto.testing.simserver.gotime import parse_rfc3339
+from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
 from jsproto.testing.simserver.subjects import matches
@@ -23,6 +24,7 @@ class Cursor:
         "_asked",
         "_counted_to",
         "_pending",
+        "_profile",
         "_resume",
         "_singly",
         "_skips",
@@ -32,8 +34,9 @@ class Cursor:
         "next_seq",
     )
 
-    def __init__(self, stream: Stream, config: Table) -> None:
+    def __init__(self, stream: Stream, config: Table, profile: Profile) -> None:
         self._stream = stream
+        self._profile = profile
         self._skips: list[int] = []
         self._resume = 0
         self._asked: list[str] = []
@@ -62,10 +65,8 @@ class Cursor:
     def start(self, config: Table) -> int:
         """The sequence at which a configuration begins (nats-server ``selectStartingSeqNo``)."""
         stream, asked = self._stream, integer(config, "opt_start_seq")
-        seq = asked or self._chosen(config)
-        if stream.first == 0 and not asked:
-            return 1
-        return min(seq, stream.last + 1) if seq > stream.last and not asked else max(seq, stream.first)
+        seq = max(asked or self._chosen(config), stream.first, 1)
+        return seq if asked and self._profile.waits_for_start else min(seq, stream.last + 1)
 
     def _chosen(self, config: Table) -> int:
         stream, policy = self._stream, text(config, "deliver_policy")
@@ -111,6 +112,9 @@ class Cursor:
         stream = self._stream
         if self.next_seq > stream.last:
             self._pending = 0
+        elif not self._profile.bounds_pending:
+            if self._pending > len(stream):
+                self.count()
         elif self._pending > 0:
             self._pending = min(self._pending, len(stream), stream.last - self.next_seq + 1)
 

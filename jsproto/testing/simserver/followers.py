@@ -27,7 +27,7 @@ class Follower(Protocol):
     def counted(self) -> None:
         """Several messages left at once: count anew what is ahead."""
 
-    def purged(self, pattern: str, begin: int, now: int) -> bool:
+    def purged(self, pattern: str, begin: int, now: int, *, whole: bool) -> bool:
         """What is left under ``pattern`` begins at this sequence; 0 if nothing is. Answers whether there is room for another."""
         ...
 

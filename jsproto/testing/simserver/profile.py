@@ -100,6 +100,13 @@ class Profile:
     deletion_reason: str
     #: What lies before the start of a new consumer counts as acknowledged.
     floor_at_start: bool
+    #: A start beyond the end of the stream is waited for; else the consumer begins behind the end.
+    waits_for_start: bool
+    #: More than lies between a consumer and the end of the stream is never told as pending; else only more than there is at all is
+    #: counted anew.
+    bounds_pending: bool
+    #: A consumer tells of itself what it has written down, which are its deliveries; else where it is in the stream.
+    tells_record: bool
     #: Ids that are known are looked for behind the expectations of the publisher, else before them.
     duplicates_last: bool
     #: The size of a publish is looked at before anything else.
@@ -109,6 +116,9 @@ class Profile:
     #: A purge of a store in memory tells at once what is gone, it counts as acknowledging, and moves a consumer along only
     #: if it covers all of its filters.
     careful_purge: bool
+    #: A purge of some subjects moves a consumer that wants these, and others too, to the first of them that is left, over all others;
+    #: one that wants fewer stays where it is.
+    blunt_purge: bool
     #: With discard new, ``max_bytes`` may be reached exactly.
     fills_max_bytes: bool
     #: A redelivery that nobody could take after all leaves no trace; else the message counts as delivered again.
@@ -192,12 +202,16 @@ _V2_9: Final = Profile(
     reserved_in_account=False,
     deletion_reason="",
     floor_at_start=False,
+    waits_for_start=False,
+    bounds_pending=False,
+    tells_record=False,
     duplicates_last=False,
     size_first=False,
     workqueue_delivers_first=False,
     fixed_storage=False,
     expiry_first=False,
     careful_purge=False,
+    blunt_purge=True,
     fills_max_bytes=False,
     forgets_undelivered=False,
     rollup_fits=False,
@@ -231,6 +245,7 @@ _V2_10: Final = evolve(
     multiple_filters=True,
     filter_within_stream=False,
     sweeps_at_once=False,
+    blunt_purge=False,
     two_blanks=False,
     timestamps=True,
     reserved_in_account=True,
@@ -248,6 +263,8 @@ _V2_11: Final = evolve(
     verbose_json_errors=True,
     reserves_nrg=True,
     waits_for_acks=True,
+    waits_for_start=True,
+    tells_record=True,
     message_ttl=True,
     direct_batches=True,
     direct_counts_itself=True,
@@ -275,6 +292,7 @@ _V2_12: Final = evolve(
     required_api_level=True,
     blank_in_pub_ack=False,
     names_consumers=True,
+    bounds_pending=True,
     duplicates_last=True,
     counters=True,
     direct_counts_itself=False,

@@ -60,7 +60,7 @@ class Settling:
         self.stream = stream
         self._outlet = outlet
         self._profile = profile
-        self._cursor = Cursor(stream, config)
+        self._cursor = Cursor(stream, config, profile)
         passed = self._cursor.next_seq - 1
         self._ledger = Ledger(passed if profile.floor_at_start else 0)
         self._record = Record(passed, self._ledger.stream_floor)

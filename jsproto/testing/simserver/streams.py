@@ -388,10 +388,11 @@ class Stream(Store):
         begin = self.first
         if pattern:
             begin = next((each.seq for each in self.after(self.first) if matches(pattern, each.subject)), 0)
+        whole = not (pattern or below or keep)
         for follower in list(self.followers.values()):
             if found and not singly:
                 follower.counted()
-            if follower.purged(pattern, begin, now):
+            if follower.purged(pattern, begin, now, whole=whole):
                 self._woken[follower] = None
         self._wake(now)
         return len(found)

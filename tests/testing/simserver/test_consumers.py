@@ -57,6 +57,51 @@ def test_where_a_consumer_begins(make, policy, first):
     assert [each[1] for each in numbers(take(client, 10))] == first
 
 
+@pytest.mark.parametrize(
+    ("version", "stored", "first", "ahead"),
+    [
+        ("2.9", 0, 1, 20),
+        ("2.9", 10, 11, 20),
+        ("2.10", 0, 1, 20),
+        ("2.10", 10, 11, 20),
+        ("2.11", 0, 15, 20),
+        ("2.11", 10, 15, 20),
+        ("2.12", 0, 15, 6),
+        ("2.15", 10, 15, 16),
+    ],
+)
+def test_a_start_beyond_the_end(make, version, stored, first, ahead):
+    start = {"deliver_policy": "by_start_sequence", "opt_start_seq": 15}
+    client = make(version=version, publish=stored)
+    config = {"durable_name": "C", "ack_policy": "explicit", **start}
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+    for _ in range(20):
+        client.server.publish("s.a", b"", 0.0)
+
+    assert info(client)["num_pending"] == ahead
+    assert [each[1] for each in numbers(take(client, 2))] == [first, first + 1]
+
+
+def test_more_than_there_is_at_all_is_counted_anew_on_2_11(make):
+    start = {"deliver_policy": "by_start_sequence", "opt_start_seq": 15, "filter_subject": "s.a"}
+    client = make(version="2.11", stream={"max_msgs": 5}, consumer=start)
+    for number in range(20):
+        client.server.publish(f"s.{'ab'[number % 2]}", b"", 0.0)
+
+    assert info(client)["num_pending"] == 2
+
+
+@pytest.mark.parametrize(("version", "reached"), [("2.9", 4), ("2.10", 4), ("2.11", 3)])
+def test_a_consumer_tells_where_it_is_until_2_10_and_what_it_has_delivered_from_2_11_on(
+    make, version, reached
+):
+    client = make(version=version, consumer={"filter_subject": "s.a"}, publish=3)
+    client.server.publish("s.b", b"", 0.0)
+    take(client, 5)
+
+    assert info(client)["delivered"]["stream_seq"] == reached
+
+
 def test_single_messages_that_leave_are_not_given(make):
     client = make()
     for subject in ("s.a", "s.b"):
