@@ -150,9 +150,7 @@ class Trouble:
                 place.bereave()
                 network.at(now + fault.span, place.furnish)
             case "delete_stream":
-                for config in place.consumers.values():
-                    config.pop("deliver_policy", None)
-                    config.pop("opt_start_seq", None)
+                self._rewound(0)
                 server.request(f"STREAM.DELETE.{stream}", None, now)
                 place.bereave()
                 network.at(now + fault.span, place.furnish)
@@ -162,6 +160,15 @@ class Trouble:
                 if server.profile.pause:
                     until = rfc3339(to_nanos(now + fault.span))
                     server.request(f"CONSUMER.PAUSE.{stream}.{name}", {"pause_until": until}, now)
+
+    def _rewound(self, last: int) -> None:
+        """The stream goes on behind this sequence: whoever is made anew begins there at the latest, and in a new stream at its beginning."""
+        for config in self._place.consumers.values():
+            if not last:
+                config.pop("deliver_policy", None)
+                config.pop("opt_start_seq", None)
+            elif last < integer(config, "opt_start_seq"):
+                config["opt_start_seq"] = last + 1
 
     def heal(self) -> None:
         """The storm is over: everything works again."""
@@ -212,5 +219,7 @@ class Trouble:
         place = self._place
         self._note(fault)
         place.network.lose(images.pop())
+        stream = place.network.server.jetstream.streams.get(place.stream_name)
+        self._rewound(0 if stream is None else stream.last)
         place.forgotten(whole=fault.kind == "power")
         self._start_after(fault.span)
