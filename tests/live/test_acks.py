@@ -216,3 +216,19 @@ def test_what_came_over_a_lost_link_can_be_acknowledged_over_the_next(work, book
     again = orders.consumer.info().num_ack_pending
     if again:  # a plain ack can be lost with its link; a confirmed one is known
         assert early.ack() is False
+
+
+def test_an_ack_that_comes_late_settles_what_bears_its_sequence_by_then(work, nc, eventually):
+    """A server looks the sequence up, and nothing else: a stream that is made anew numbers its messages as the old one did."""
+    orders = work(ack_wait=LONG)
+    orders.publish(2)
+    old = [orders.consumer.next() for _ in range(2)]
+    orders.js.delete_stream(orders.name)
+    orders.js.create_stream(name=orders.name, subjects=[orders.subject], storage="memory")
+    orders.stream.create_consumer(durable_name="C", ack_wait=LONG)
+    orders.publish(2, b"new")
+    new = [orders.consumer.next() for _ in range(2)]
+    old[1].ack()
+
+    assert [each.payload for each in new] == [b"new", b"new"]
+    assert eventually(lambda: orders.left() == (0, 1))

@@ -23,13 +23,30 @@ _ACKS: Final = frozenset({b"", b"+ACK", b"+OK"})
 
 
 class AckAddress(NamedTuple):
-    """Which delivery of which consumer. The three numbers are 0 where the subject holds none."""
+    """Which delivery of which consumer. A number is 0 where the subject holds none.
+
+    ``time`` is when the message was stored, in nanoseconds since 1970; the server reads it as little as the pending number behind it.
+    """
 
     stream: str
     consumer: str
     deliveries: int
     stream_seq: int
     consumer_seq: int
+    time: int = 0
+
+
+class Mistaken(NamedTuple):
+    """A message that was settled by the acknowledgement of another one.
+
+    Sequences come again when a stream is made anew, or its disk has lost its end, and all that a server looks up is the sequence: an
+    acknowledgement that was on its way meanwhile settles what bears its number now (seen on 2.9 to 2.15).
+    """
+
+    stream: str
+    consumer: str
+    stream_seq: int
+    payload: bytes
 
 
 class AckWord(Enum):
@@ -68,9 +85,9 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
     """
     tokens = subject.split(".")
     if len(tokens) == 9:
-        _, _, stream, consumer, deliveries, stream_seq, consumer_seq, _, _ = tokens
+        _, _, stream, consumer, deliveries, stream_seq, consumer_seq, time, _ = tokens
     elif v2 and len(tokens) >= 11 and tokens[2] == (domain or "_") and tokens[3] == ACCOUNT_HASH:
-        stream, consumer, deliveries, stream_seq, consumer_seq = tokens[4:9]
+        stream, consumer, deliveries, stream_seq, consumer_seq, time = tokens[4:10]
     else:
         return None
     digits = deliveries + stream_seq + consumer_seq
@@ -82,8 +99,12 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
         and stream_seq
         and consumer_seq
     ):
-        return AckAddress(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq))
-    return AckAddress(stream, consumer, _number(deliveries), _number(stream_seq), _number(consumer_seq))
+        return AckAddress(
+            stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq), _number(time)
+        )
+    return AckAddress(
+        stream, consumer, _number(deliveries), _number(stream_seq), _number(consumer_seq), _number(time)
+    )
 
 
 def ack_word(payload: bytes, *, term_reason: bool) -> AckWord:

@@ -14,7 +14,7 @@ from typing import Final
 from jsproto.core.agenda import Agenda
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
-from jsproto.testing.simserver.acks import parse_ack_subject
+from jsproto.testing.simserver.acks import Mistaken, parse_ack_subject
 from jsproto.testing.simserver.consumers import Consumer
 from jsproto.testing.simserver.direct_gets import DirectGet
 from jsproto.testing.simserver.documents import Table, text
@@ -51,6 +51,7 @@ class JetStream:
         "domain",
         "errors",
         "lottery",
+        "mistaken",
         "not_modelled",
         "profile",
         "requests",
@@ -78,6 +79,8 @@ class JetStream:
         self.errors = 0
         #: What clients asked for and the model cannot do.
         self.not_modelled: list[str] = []
+        #: What was settled by acknowledgements of other messages.
+        self.mistaken: list[Mistaken] = []
         self._reach: dict[str, Stream | None] = {}
         #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
         self._moved: dict[Stream | Consumer, None] = {}
@@ -259,7 +262,12 @@ class JetStream:
         consumer = self.consumers[address.stream].get(address.consumer)
         if consumer is None or not consumer.hears_acks:
             return False
+        seq = address.stream_seq
+        message = consumer.stream.message(seq)
+        another = message is not None and message.time != address.time and consumer.owes(seq)
         consumer.acked(address, payload, reply, now)
+        if message is not None and another and not consumer.owes(seq):
+            self.mistaken.append(Mistaken(address.stream, address.consumer, seq, message.payload))
         self._turned(consumer)
         return True
 

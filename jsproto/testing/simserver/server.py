@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from jsproto.errors import LocalProtocolError, shorten
+from jsproto.testing.simserver.acks import Mistaken
 from jsproto.testing.simserver.api import Api
 from jsproto.testing.simserver.disk import Image
 from jsproto.testing.simserver.documents import Table, read, table
@@ -205,6 +206,11 @@ class SimServer:
     def not_modelled(self) -> tuple[str, ...]:
         """What was asked for and is beyond the model; each was refused with code 501."""
         return tuple(self._jetstream.not_modelled)
+
+    @property
+    def mistaken(self) -> tuple[Mistaken, ...]:
+        """What was settled by an acknowledgement of another message that bore its sequence before; a real server does not notice."""
+        return tuple(self._jetstream.mistaken)
 
     # ------------------------------------------------------------------------------------------------ from the side
 

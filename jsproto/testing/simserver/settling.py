@@ -127,6 +127,10 @@ class Settling:
             return self._ack_wait
         return self._backoff[min(self._ledger.again.get(seq, 0), len(self._backoff) - 1)]
 
+    def owes(self, seq: int) -> bool:
+        """Whether a delivery of this message waits for its acknowledgement."""
+        return seq in self._ledger.outstanding
+
     # ------------------------------------------------------------------------------------------------ acknowledged
 
     def acked(self, address: AckAddress, payload: bytes, reply: str, now: int) -> None:

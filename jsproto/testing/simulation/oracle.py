@@ -2,7 +2,8 @@
 
 The rules, each with the name under which a failure is told:
 
-    lost        every message that a stream holds is handed out by each consumer that wants it
+    lost        every message that a stream holds is handed out by each consumer that wants it, unless the server took it for settled
+                when an acknowledgement of another one came, which bore its sequence before the stream was deleted or its disk lost
     twice       no delivery is handed out twice: what comes again has been delivered again by the server
     order       an ordered consumer hands out each message once, in order, without a gap
     counters    what a client believes to have asked for is what the server believes to owe
@@ -68,13 +69,13 @@ class Books:
         """The server has forgotten something (its disk did, or the consumer is a new one): it may number anew."""
         self._lenient = True
 
-    def settled(self, ids: Sequence[bytes]) -> None:
-        """A calm is over: these are the messages that must have been handed out since the last one.
+    def settled(self, ids: Sequence[bytes], mistaken: frozenset[bytes] = frozenset()) -> None:
+        """A calm is over: these are the messages that must have been handed out since the last one, but for those settled by mistake.
 
         Raises:
             RuleBroken: one of them was not.
         """
-        missing = [each for each in ids if each not in self._ids]
+        missing = [each for each in ids if each not in self._ids and each not in mistaken]
         if missing:
             raise RuleBroken("lost", f"{self._name} has not handed out {missing[:5]}, {len(missing)} in all")
         self._before, self._seen = self._seen, set()
@@ -104,6 +105,10 @@ class Truth:
     def consumer(self, name: str) -> Consumer | None:
         """One of its consumers, if it is there."""
         return self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
+
+    def mistaken(self, consumer: str) -> frozenset[bytes]:
+        """The payloads of what a consumer owed until an acknowledgement of another message came."""
+        return frozenset(each.payload for each in self.server.mistaken if each.consumer == consumer)
 
     def forget(self) -> None:
         """The stream may have lost its end: sequences come again."""

@@ -303,8 +303,8 @@ class Simulation:
         for host, household in zip(network.hosts, self.households, strict=True):
             for worker in household.workers:
                 worker.judge(network.now + host.shift)
-        for books in self._books.values():
-            books.settled(fresh)
+        for name, books in self._books.items():
+            books.settled(fresh, self.truth.mistaken(name))
         self._judge_frames()
         self.trouble.recent.clear()
         self._judged_at = network.now

@@ -10,30 +10,31 @@ from jsproto.testing.simserver.acks import (
 )
 
 NUMBERS = (2, 7, 9, 1_800_000_000_000_000_000, 3)
+ADDRESS = ("S", "C", 2, 7, 9, 1_800_000_000_000_000_000)
 
 
 def test_the_first_form_has_nine_tokens():
     subject = ack_subject("S", "C", NUMBERS, v2=False)
 
     assert subject == "$JS.ACK.S.C.2.7.9.1800000000000000000.3"
-    assert parse_ack_subject(subject, v2=False) == AckAddress("S", "C", 2, 7, 9)
-    assert parse_ack_subject(subject, v2=True) == AckAddress("S", "C", 2, 7, 9)
+    assert parse_ack_subject(subject, v2=False) == AckAddress(*ADDRESS)
+    assert parse_ack_subject(subject, v2=True) == AckAddress(*ADDRESS)
 
 
 def test_the_second_form_begins_with_domain_and_account():
     subject = ack_subject("S", "C", NUMBERS, v2=True, domain="hub")
 
     assert subject == "$JS.ACK.hub.szMpdrwD.S.C.2.7.9.1800000000000000000.3"
-    assert parse_ack_subject(subject + ".more", v2=True, domain="hub") == AckAddress("S", "C", 2, 7, 9)
+    assert parse_ack_subject(subject + ".more", v2=True, domain="hub") == AckAddress(*ADDRESS)
     assert parse_ack_subject(subject, v2=True, domain="other") is None
     assert parse_ack_subject(subject, v2=False, domain="hub") is None
     assert parse_ack_subject(subject.replace("szMpdrwD", "xxxxxxxx"), v2=True, domain="hub") is None
 
 
 def test_numbers_that_are_none_are_zero():
-    assert parse_ack_subject("$JS.ACK.S.C.x.-1." + "9" * 30 + ".4.5", v2=False) == AckAddress(
-        "S", "C", 0, 0, 0
-    )
+    subject = "$JS.ACK.S.C.x.-1." + "9" * 30 + ".²4.5"
+
+    assert parse_ack_subject(subject, v2=False) == AckAddress("S", "C", 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

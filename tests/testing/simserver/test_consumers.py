@@ -341,6 +341,61 @@ def test_a_purge_takes_what_is_owed(make):
     assert info(client)["ack_floor"]["stream_seq"] == 3
 
 
+@pytest.mark.parametrize(
+    ("version", "wanted", "purge", "behind"),
+    [
+        ("2.9", "s.*", {"filter": "s.b"}, []),
+        ("2.9", "s.*", {"filter": "s.b", "keep": 1}, [6]),
+        ("2.9", "s.a", {"filter": "s.b"}, [1, 3, 5]),
+        ("2.9", "s.a", {"filter": "s.*", "seq": 4}, [5]),
+        ("2.9", "s.a", {"seq": 4}, [5]),
+        ("2.9", "s.a", {}, []),
+        ("2.10", "s.*", {"filter": "s.b"}, [1, 3, 5]),
+        ("2.15", "s.*", {"filter": "s.b"}, [1, 3, 5]),
+    ],
+)
+def test_on_2_9_a_purge_of_some_subjects_takes_the_others_from_who_wants_them_too(
+    make, version, wanted, purge, behind
+):
+    client = make(version=version, consumer={"filter_subject": wanted})
+    for number in range(6):
+        client.server.publish(f"s.{'ab'[number % 2]}", b"", 0.0)
+    client.server.request("STREAM.PURGE.S", purge, 0.0)
+
+    assert info(client)["num_pending"] == len(behind)
+    assert [each[1] for each in numbers(take(client, 10))] == behind
+
+
+@pytest.mark.parametrize(
+    ("word", "settles"), [("+ACK", True), ("+TERM", True), ("-NAK", False), ("+WPI", False)]
+)
+def test_an_ack_of_another_message_settles_what_bears_its_sequence_now(make, word, settles):
+    client = make(consumer={}, publish=2)
+    [_, early] = acks(take(client, 2))
+    client.server.request("STREAM.DELETE.S", None, 1.0)
+    client.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.>"]}, 1.0)
+    config = {"durable_name": "C", "ack_policy": "explicit"}
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 1.0)
+    for number in range(2):
+        client.server.publish("s.a", b"new %d" % number, 1.0)
+    client.now = 1.0
+    client.hear()
+    client.pub(early, word)
+    assert client.server.mistaken == ()  # it is not delivered yet
+    take(client, 2)
+    client.pub(early, word)
+
+    assert info(client)["num_ack_pending"] == 2 - settles
+    assert [(each.stream_seq, each.payload) for each in client.server.mistaken] == [(2, b"new 1")] * settles
+
+
+def test_an_ack_of_the_message_itself_is_no_mistake(make):
+    client = make(consumer={}, publish=1)
+    client.pub(acks(take(client))[0], "+ACK")
+
+    assert (info(client)["num_ack_pending"], client.server.mistaken) == (0, ())
+
+
 def test_a_deleted_message_is_not_delivered_again(make):
     client = make(stream={"max_msgs": 1}, consumer={"ack_wait": 10**9}, publish=1)
     take(client, 9)

@@ -48,7 +48,7 @@ def test_the_rules_hold_in_a_world_of_any_seed(seed):
     assert report.faults > 0
 
 
-@pytest.mark.parametrize("kind", ["consume", "fetch", "next", "window", "ordered", "request"])
+@pytest.mark.parametrize("kind", ["consume", "fetch", "next", "push", "window", "ordered", "request"])
 def test_the_rules_hold_for_each_workload_alone(kind):
     assert lived(7, kind).failure is None
 
@@ -106,6 +106,52 @@ def test_nobody_is_late_while_the_time_of_a_connection_stands_still(kind):
     report = Simulation(scenario=scenario).run()
 
     assert (report.failure, report.faults) == (None, 2 * len(moments))
+
+
+def tried(seed: int, kind: str, *faults: Fault) -> Simulation:
+    """A world of one reader and ten messages a second, in which these are all the faults there are."""
+    return Simulation(
+        scenario=evolve(
+            drawn(seed, 0.05, (kind,)),
+            version="2.15",
+            rate=10.0,
+            burst=1,
+            retention="limits",
+            storms=((10.0, 90.0),),
+            seconds=90.0 + CALM,
+            faults=faults,
+        )
+    )
+
+
+@pytest.mark.parametrize("kind", ["consume", "fetch", "push"])
+def test_a_consumer_that_is_made_anew_on_a_disk_gone_back_begins_where_that_ends(kind):
+    """Found by ``jsproto simulate --seeds 1929 --hours 8.8 --works push``: it was made to begin behind what the disk had lost."""
+    world = tried(
+        1,
+        kind,
+        Fault(kind="delete_consumer", at=20.0, host=0, span=1.0, size=0.0),
+        Fault(kind="delete_consumer", at=60.0, host=0, span=0.5, size=0.0),
+        Fault(kind="power", at=70.0, host=0, span=2.0, size=49.5),
+    )
+    report = world.run()
+
+    assert (report.failure, report.faults) == (None, 3)
+
+
+def test_what_an_ack_of_a_deleted_stream_has_settled_is_owed_no_more():
+    """Found by ``jsproto simulate --seeds 1969 --hours 8.8 --works push``: acks were on their way while the stream was made anew."""
+    world = tried(
+        1,
+        "push",
+        Fault(kind="delete_stream", at=20.0, host=0, span=0.1, size=0.0),
+        Fault(kind="mute", at=24.0, host=0, span=10.0, size=0.0),
+        Fault(kind="delete_stream", at=26.0, host=0, span=0.1, size=0.0),
+    )
+    report = world.run()
+
+    assert (report.failure, report.faults) == (None, 3)
+    assert len(world.truth.server.mistaken) > 5
 
 
 def test_what_is_on_the_lines_is_told():
