@@ -139,6 +139,8 @@ class Script:
         ):
             if self.maybe(likely):
                 config[key] = self.any(*values)
+        if config.get("deliver_policy") == "by_start_sequence" and self.maybe(0.8):
+            config["opt_start_seq"] = self.any(1, 3, 10, 30)
         if self.version >= (2, 10) and self.maybe(0.1):
             config.pop("filter_subject", None)
             config["filter_subjects"] = self.any(["s.a", "s.b"], ["s.a", "s.*"], [""])
