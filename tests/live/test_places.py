@@ -1,8 +1,8 @@
 """Where a consumer stands in its stream, and what it then counts: the model server beside real ones.
 
 A start beyond the end of the stream, and a purge of some subjects, are where versions differ most: until 2.10 a consumer does not
-wait for its start, 2.11 counts what comes before it as pending, and on 2.9 a purge of one subject takes the messages of all others
-from a consumer that wants them too. Compared is what is delivered, and how much the deliveries say to be pending; floors are not,
+wait for its start, 2.11 counts what comes before it as pending and does not count down what is deleted from files, and on 2.9 a purge
+of one subject takes the messages of all others from a consumer that wants them too. Compared is what is delivered, and how much the deliveries say to be pending; floors are not,
 since a server settles what a purge took beside whatever comes next.
 """
 
@@ -40,6 +40,8 @@ PURGES = tuple(
         ("", "x", "y"),
     )
 )
+#: What is deleted while a consumer has one message of four.
+DELETIONS = tuple(product(("memory", "file"), ((1,), (2,), (1, 3), (4, 2)), ("", "x")))
 TRIES = 5
 Case: TypeAlias = tuple[object, ...]
 Play: TypeAlias = Callable[..., object]
@@ -101,6 +103,18 @@ def _purged(client: Client, storage: str, purge: dict[str, object], wanted: str)
     return before, left, behind, _taken(consumer, 20), consumer.info().delivered.stream_seq
 
 
+def _deleted(client: Client, storage: str, sequences: tuple[int, ...], wanted: str) -> object:
+    name, consumer = _made(client, storage, wanted, 0)
+    for number in range(4):
+        client.jetstream().publish(f"{name}.x", b"%d" % number)
+    before = _taken(consumer, 1)
+    pending = []
+    for each in sequences:
+        client.request(f"$JS.API.STREAM.MSG.DELETE.{name}", json.dumps({"seq": each}).encode())
+        pending.append(consumer.info().num_pending)
+    return before, pending, _taken(consumer, 5)
+
+
 def _beside(real: Client, modelled: Client, play: Play, case: Case) -> None:
     """Both do the same. A server counts what is stored beside whatever comes next, so one that differs is asked again."""
     expected = play(modelled, *case)
@@ -110,7 +124,7 @@ def _beside(real: Client, modelled: Client, play: Play, case: Case) -> None:
     assert seen[-1] == expected, (case, seen)
 
 
-@pytest.mark.parametrize(("play", "cases"), [(_started, STARTS), (_purged, PURGES)])
+@pytest.mark.parametrize(("play", "cases"), [(_started, STARTS), (_purged, PURGES), (_deleted, DELETIONS)])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_model_stands_where_the_server_stands(start_server, version, play, cases):
     server = start_server(version)

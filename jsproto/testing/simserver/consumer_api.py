@@ -12,7 +12,7 @@ from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.checks import refused_consumer
 from jsproto.testing.simserver.configs import consumer_config, invalid_json
 from jsproto.testing.simserver.consumers import Consumer
-from jsproto.testing.simserver.documents import Table, integer, table, text, texts
+from jsproto.testing.simserver.documents import Table, integer, integers, table, text, texts
 from jsproto.testing.simserver.envelope import (
     LIST_LIMIT,
     NAMES_LIMIT,
@@ -29,6 +29,8 @@ from jsproto.testing.simserver.refusals import RefusedError
 from jsproto.testing.simserver.streams import Stream
 
 #: Members of a consumer that an update must leave alone, with the server's words.
+#: What is wrong with where a consumer begins, and with its samples, comes behind its filter.
+_BEHIND_FILTER: Final = frozenset({10094, 10095})
 _FIXED: Final[Mapping[str, str]] = {
     "deliver_policy": "deliver policy",
     "mem_storage": "storage type",
@@ -113,9 +115,14 @@ class ConsumerApi:
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
         known = jetstream.consumers[stream.name].get(name) if name else None
         against = refused_consumer(asked, stream.config, profile, pedantic=pedantic)
-        if against.at_once is not None:
+        steps = len(integers(config, "backoff"))
+        if steps and profile.strict_backoff and integer(config, "max_deliver") <= steps:
+            raise RefusedError(refusals.BACKOFF_TOO_LONG)
+        if against.at_once is not None and against.at_once.err_code not in _BEHIND_FILTER:
             raise RefusedError(against.at_once)
         self._check_filter(stream, config)
+        if against.at_once is not None:
+            raise RefusedError(against.at_once)
         action = action if profile.consumer_action else ""
         if known is not None:
             # Who wants another pause has a request of its own for it.
@@ -185,6 +192,9 @@ class ConsumerApi:
                 continue
             if config.get(member) != consumer.config.get(member):
                 raise RefusedError(refusals.CONSUMER_CREATE.about(f"{words} can not be updated"))
+        same_waiting = config.get("max_waiting") == consumer.config.get("max_waiting")
+        if not same_waiting and self._jetstream.profile.waiting_first:
+            raise RefusedError(refusals.CONSUMER_CREATE.about("max waiting can not be updated"))
         before, after = (text(each, "deliver_subject") for each in (consumer.config, config))
         if before != after:
             if not before or not after:
@@ -192,7 +202,7 @@ class ConsumerApi:
                 raise RefusedError(refusals.CONSUMER_CREATE.about(f"can not update {kinds} based"))
             if self._jetstream.router.interested(before):
                 raise RefusedError(refusals.CONSUMER_NAME_EXISTS)
-        if config.get("max_waiting") != consumer.config.get("max_waiting"):
+        if not same_waiting:
             raise RefusedError(refusals.CONSUMER_CREATE.about("max waiting can not be updated"))
         return self._jetstream.reconfigured_consumer(stream, consumer, config, now)
 

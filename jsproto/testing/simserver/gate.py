@@ -122,7 +122,7 @@ class _Room:
 class Gate:
     """The checks of one stream, and its memory of message ids."""
 
-    __slots__ = ("_counts", "_ids", "_max_size", "_profile", "_sealed", "_stream", "last_id")
+    __slots__ = ("_counts", "_ids", "_max_size", "_profile", "_sealed", "_stream", "claimed", "last_id")
 
     def __init__(self, stream: Asking, profile: Profile) -> None:
         self._stream = stream
@@ -130,6 +130,8 @@ class Gate:
         self._ids: dict[bytes, tuple[int, int]] = {}
         #: Id of the message that was stored last, empty if it had none.
         self.last_id = b""
+        #: Messages that were refused too late: they had their sequence already.
+        self.claimed = 0
         self._sealed = self._counts = False
         self._max_size = -1
 
@@ -144,6 +146,12 @@ class Gate:
         self.last_id = ident
         if ident:
             self._ids[ident] = (seq, now)
+
+    def late(self, ident: bytes) -> None:
+        """A message is refused that has passed all of these checks."""
+        if self._profile.counts_refused_ttl:
+            self.claimed += 1
+            self.last_id = ident
 
     def known(self, ident: bytes, now: int) -> int:
         """The sequence under which an id was stored within the window, 0 if it was not."""
@@ -282,8 +290,9 @@ class Gate:
         elif about is not None and self._profile.expected_subject_alone_refused:
             raise RefusedError(refusals.EXPECTED_SUBJECT_ALONE)
         expected = header(block, b"Nats-Expected-Last-Sequence")
-        if expected is not None and _digits(expected) != self._stream.last:
-            raise RefusedError(refusals.WRONG_LAST_SEQUENCE.about(self._stream.last))
+        last = self._stream.last + self.claimed
+        if expected is not None and _digits(expected) != last:
+            raise RefusedError(refusals.WRONG_LAST_SEQUENCE.about(last))
 
     def _rollup(self, block: bytes) -> bytes:
         asked = header(block, b"Nats-Rollup")

@@ -64,6 +64,10 @@ class Profile:
     consumer_action: bool
     #: ``filter_subjects`` of a consumer is honoured.
     multiple_filters: bool
+    #: ``max_deliver`` must be above the number of steps of ``backoff``, and so has to be set.
+    strict_backoff: bool
+    #: That ``max_waiting`` cannot be updated comes before that a pull consumer cannot push, nor a push consumer be pulled from.
+    waiting_first: bool
     #: A filter subject must lie within the subjects of the stream.
     filter_within_stream: bool
     #: Nats-Required-Api-Level is honoured.
@@ -107,6 +111,12 @@ class Profile:
     bounds_pending: bool
     #: A consumer tells of itself what it has written down, which are its deliveries; else where it is in the stream.
     tells_record: bool
+    #: A store in files does not say of which subject a deleted message was: a consumer with a filter does not hear of it.
+    deletes_blindly: bool
+    #: A message whose time to live is refused counts as the last one where a publisher says what he expects to be that.
+    counts_refused_ttl: bool
+    #: The storages where a message that nobody is interested in says when an empty stream begins.
+    dates_skipped: frozenset[str]
     #: Ids that are known are looked for behind the expectations of the publisher, else before them.
     duplicates_last: bool
     #: The size of a publish is looked at before anything else.
@@ -185,6 +195,8 @@ _V2_9: Final = Profile(
     consumer_action=False,
     multiple_filters=False,
     filter_within_stream=True,
+    strict_backoff=True,
+    waiting_first=True,
     required_api_level=False,
     reserves_nrg=False,
     waits_for_acks=False,
@@ -205,6 +217,9 @@ _V2_9: Final = Profile(
     waits_for_start=False,
     bounds_pending=False,
     tells_record=False,
+    deletes_blindly=False,
+    counts_refused_ttl=False,
+    dates_skipped=frozenset({"file"}),
     duplicates_last=False,
     size_first=False,
     workqueue_delivers_first=False,
@@ -244,8 +259,11 @@ _V2_10: Final = evolve(
     consumer_action=True,
     multiple_filters=True,
     filter_within_stream=False,
+    strict_backoff=False,
+    waiting_first=False,
     sweeps_at_once=False,
     blunt_purge=False,
+    dates_skipped=frozenset({"file", "memory"}),
     two_blanks=False,
     timestamps=True,
     reserved_in_account=True,
@@ -265,6 +283,9 @@ _V2_11: Final = evolve(
     waits_for_acks=True,
     waits_for_start=True,
     tells_record=True,
+    deletes_blindly=True,
+    counts_refused_ttl=True,
+    dates_skipped=frozenset(),
     message_ttl=True,
     direct_batches=True,
     direct_counts_itself=True,
@@ -293,6 +314,8 @@ _V2_12: Final = evolve(
     blank_in_pub_ack=False,
     names_consumers=True,
     bounds_pending=True,
+    deletes_blindly=False,
+    counts_refused_ttl=False,
     duplicates_last=True,
     counters=True,
     direct_counts_itself=False,

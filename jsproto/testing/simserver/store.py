@@ -41,6 +41,7 @@ class Store:
     """Messages by sequence."""
 
     __slots__ = (
+        "_begun",
         "_bytes",
         "_ends",
         "_in_memory",
@@ -58,6 +59,8 @@ class Store:
         #: By subject, the sequences that are still there, oldest first.
         self._subjects: dict[str, deque[int]] = {}
         self._bytes = 0
+        #: When an empty store began, if it tells.
+        self._begun = 0
         #: When messages with a time to live end, by sequence; 0 is never.
         self._ends: dict[int, int] = {}
         self._looked_at = 0
@@ -83,11 +86,12 @@ class Store:
     def state(self) -> Table:
         """The ``state`` member of an info, but for its consumers."""
         first, last = self._messages.get(self.first), self._messages.get(self.last)
+        begun = first.time if first is not None else self._begun
         state: Table = {
             "messages": len(self._messages),
             "bytes": self._bytes,
             "first_seq": self.first,
-            "first_ts": rfc3339(first.time) if first is not None else ZERO_TIME,
+            "first_ts": rfc3339(begun) if begun else ZERO_TIME,
             "last_seq": self.last,
             "last_ts": rfc3339(last.time if last is not None else self._last_time),
         }
@@ -166,17 +170,17 @@ class Store:
         size = len(payload) if block is None else len(block) + len(payload)
         self._bytes += self.stored_size(subject, size, headers=block is not None)
         if len(self._messages) == 1:
-            self.first = seq
+            self.first, self._begun = seq, 0
         self.last = seq
         self._last_time = now
         return message
 
-    def skip(self, now: int) -> int:
-        """Give a sequence to a message that is not kept."""
+    def skip(self, now: int, *, dated: bool) -> int:
+        """Give a sequence to a message that is not kept; where nothing else is, it may say when the store begins."""
         self.last += 1
         self._last_time = now
         if not self._messages:
-            self.first = self.last + 1
+            self.first, self._begun = self.last + 1, now if dated else 0
         return self.last
 
     def stored_size(self, subject: str, size: int, *, headers: bool = False) -> int:
@@ -187,7 +191,7 @@ class Store:
 
     def compact(self, first: int) -> None:
         """Let the store begin at a sequence; what was before is gone already."""
-        self.first = max(self.first, first)
+        self.first, self._begun = max(self.first, first), 0
         self.last = max(self.last, first - 1)
 
     def size_of(self, message: Stored) -> int:

@@ -174,7 +174,8 @@ class Stream(Store):
 
     def _skipped(self, subject: str, admitted: Admitted, now: int) -> PubAck:
         """Nobody is interested: the message has a sequence and is gone."""
-        seq = self.skip(now)
+        seq = self.skip(now, dated=self.config["storage"] in self._profile.dates_skipped)
+        self._gate.claimed = 0
         self._gate.stored(admitted.ident, seq, now)
         if admitted.rollup:
             self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
@@ -245,6 +246,7 @@ class Stream(Store):
     def _check_room(self, subject: str, admitted: Admitted) -> None:
         """With discard new, what does not fit is refused, unless it replaces one of its subject."""
         if admitted.ttl is None:
+            self._gate.late(admitted.ident)
             raise RefusedError(numbered(10165))
         if self.config["discard"] != "new":
             return
@@ -280,10 +282,10 @@ class Stream(Store):
 
     # ------------------------------------------------------------------------------------------------ the store
 
-    def _remove(self, message: Stored, now: int) -> None:
+    def _remove(self, message: Stored, now: int, told: Stored | None = None) -> None:
         self.take(message)
         for follower in self.followers.values():
-            if follower.removed(message, now):
+            if follower.removed(told or message, now):
                 self._woken[follower] = None
 
     def _wake(self, now: int) -> None:
@@ -351,7 +353,8 @@ class Stream(Store):
             raise RefusedError(refusals.MSG_DELETE_FAILED.about(words))
         if message is None:
             raise RefusedError(refusals.SEQUENCE_NOT_FOUND.about(seq))
-        self._remove(message, now)
+        known = self.in_memory or not self._profile.deletes_blindly
+        self._remove(message, now, message if known else Stored(seq, "", None, b"", 0))
         self._wake(now)
 
     def purge(self, pattern: str, below: int, keep: int, now: int) -> int:

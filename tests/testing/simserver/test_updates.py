@@ -340,3 +340,100 @@ def test_the_floor_that_a_purge_has_written_does_not_go_back(make):
     floor = info(client)["ack_floor"]
     assert (floor["consumer_seq"], floor["stream_seq"]) == (2, 3)
     assert info(client)["num_ack_pending"] == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "storage", "dated"),
+    [
+        ("2.9", "memory", False),
+        ("2.9", "file", True),
+        ("2.10", "memory", True),
+        ("2.10", "file", True),
+        ("2.11", "memory", False),
+        ("2.11", "file", False),
+    ],
+)
+def test_what_nobody_is_interested_in_says_when_an_empty_stream_begins_until_2_10(
+    make, version, storage, dated
+):
+    client = make(version=version, stream={"retention": "interest", "storage": storage}, publish=1)
+    began = client.server.request("STREAM.INFO.S", None, 0.0)["state"]["first_ts"]
+    client.server.request("STREAM.PURGE.S", None, 0.0)
+
+    assert began.startswith("2027" if dated else "0001")
+    assert client.server.request("STREAM.INFO.S", None, 0.0)["state"]["first_ts"].startswith("0001")
+
+
+@pytest.mark.parametrize(
+    ("version", "storage", "filters", "pending"),
+    [
+        ("2.10", "file", "s.a", 1),
+        ("2.11", "memory", "s.a", 1),
+        ("2.11", "file", "", 1),
+        ("2.11", "file", "s.a", 2),
+        ("2.12", "file", "s.a", 1),
+    ],
+)
+def test_who_filters_does_not_hear_of_what_is_deleted_from_files_on_2_11(
+    make, version, storage, filters, pending
+):
+    client = make(
+        version=version, stream={"storage": storage}, consumer={"filter_subject": filters}, publish=3
+    )
+    client.pull(batch=1)
+    client.server.request("STREAM.MSG.DELETE.S", {"seq": 2}, 0.0)
+
+    assert client.server.request("CONSUMER.INFO.S.C", None, 0.0)["num_pending"] == pending
+
+
+@pytest.mark.parametrize(("version", "last", "ident"), [("2.11", 3, "late"), ("2.12", 2, "early")])
+def test_a_message_whose_time_to_live_is_refused_counts_as_the_last_on_2_11(make, version, last, ident):
+    client = make(version=version, stream={"allow_msg_ttl": True}, publish=1)
+    client.pub("s.a", "x", "in.p", "Nats-Msg-Id: early")
+    client.pub("s.a", "x", "in.p", "Nats-Msg-Id: late\r\nNats-TTL: junk")
+    client.hear()
+    client.pub("s.a", "x", "in.p", "Nats-Expected-Last-Sequence: 1")
+    client.pub("s.a", "x", "in.p", "Nats-Expected-Last-Msg-Id: other")
+    heard = client.hear()
+
+    assert f"wrong last sequence: {last}" in heard
+    assert f"wrong last msg ID: {ident}" in heard
+
+
+@pytest.mark.parametrize(
+    ("version", "config", "err_code"),
+    [
+        ("2.9", {}, 10116),
+        ("2.9", {"max_deliver": 2}, 10116),
+        ("2.9", {"max_deliver": 3}, None),
+        ("2.10", {}, None),
+        ("2.10", {"max_deliver": 2}, None),
+        ("2.10", {"max_deliver": 1}, 10116),
+    ],
+)
+def test_backoff_wants_more_deliveries_than_it_has_steps_on_2_9(make, version, config, err_code):
+    client = make(version=version)
+    body = {"durable_name": "C", "ack_policy": "explicit", "backoff": [10**9, 2 * 10**9], **config}
+    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+
+    assert answer.get("error", {}).get("err_code") == err_code
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("2.9", "max waiting can not be updated"), ("2.10", "can not update pull consumer to push based")],
+)
+def test_of_two_things_that_cannot_be_updated_versions_name_one_or_the_other(make, version, words):
+    client = make(version=version, consumer={})
+    body = {"durable_name": "C", "ack_policy": "explicit", "deliver_subject": "d"}
+    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+
+    assert answer["error"]["description"] == words
+
+
+def test_on_2_9_a_filter_that_is_none_of_the_streams_comes_before_a_start_that_is_wrong(make):
+    client = make(version="2.9")
+    body = {"durable_name": "C", "ack_policy": "explicit", "filter_subject": "other", "opt_start_seq": 3}
+    answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
+
+    assert answer["error"]["err_code"] == 10093
