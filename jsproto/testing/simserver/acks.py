@@ -90,18 +90,17 @@ def parse_ack_subject(subject: str, *, v2: bool, domain: str = "") -> AckAddress
         stream, consumer, deliveries, stream_seq, consumer_seq, time = tokens[4:10]
     else:
         return None
-    digits = deliveries + stream_seq + consumer_seq
+    digits = deliveries + stream_seq + consumer_seq + time
     if (
-        len(digits) <= 20
+        len(digits) <= 20 + len(time) <= 40
         and digits.isdigit()
         and digits.isascii()
         and deliveries
         and stream_seq
         and consumer_seq
+        and time
     ):
-        return AckAddress(
-            stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq), _number(time)
-        )
+        return AckAddress(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq), int(time))
     return AckAddress(
         stream, consumer, _number(deliveries), _number(stream_seq), _number(consumer_seq), _number(time)
     )
