@@ -74,6 +74,7 @@ class Ledger(Stateful):
                 step = min(size, pull.max_bytes - pull.size)
                 pull.size += step
                 size -= step
+            # `full`, written out: this runs for each read.
             if pull.got == pull.batch or (pull.max_bytes and pull.size == pull.max_bytes):
                 messages += pull.owed
                 left += pull.owed_bytes
@@ -94,7 +95,6 @@ class Ledger(Stateful):
 
     def settle(self, pull: Pull, end: End, rest: Rest, pending: tuple[int, int] | None) -> Settled:
         """A status ended a pull. ``pending`` are the numbers that it carries, else ``rest`` says what they would be."""
-        owed, owed_bytes = pull.owed, pull.owed_bytes
         spent, spent_bytes = pull.batch - pull.got, max(0, pull.max_bytes - pull.size)
         if pending is not None:
             messages, size = min(pending[0], pull.batch), min(pending[1], pull.max_bytes)
@@ -102,44 +102,56 @@ class Ledger(Stateful):
             messages, size = pull.batch, pull.max_bytes
         else:
             messages, size = spent, spent_bytes
-        if pull.end is None:
+        filled = pull.end is not None
+        if filled:
+            del self.filled[pull.token]
+        else:
             del self.open[pull.token]
             pull.finish(end)
             self._count(pull)
-        else:
-            # It was taken for filled: what it left over then was settled then.
-            del self.filled[pull.token]
         pull.got = pull.batch - messages
         pull.size = pull.max_bytes - size
-        more, more_bytes = self._shift(messages - spent, size - spent_bytes)
-        already, already_bytes = spent - owed, spent_bytes - owed_bytes
-        return Settled(pull, max(0, messages - already) + more, max(0, size - already_bytes) + more_bytes)
+        # What was credited to others and is its own, and the other way.
+        left, left_bytes, back, back_bytes = self._take_back(
+            max(0, spent - messages), max(0, spent_bytes - size)
+        )
+        if messages > spent or size > spent_bytes:
+            more, more_bytes = self.credit(max(0, messages - spent), max(0, size - spent_bytes))
+            left, left_bytes = left + more, left_bytes + more_bytes
+        if filled:
+            # What it left over was settled when it was taken for filled; what others give back they owe again.
+            messages, size = max(0, messages - spent) - back, max(0, size - spent_bytes) - back_bytes
+        return Settled(pull, messages + left, size + left_bytes)
 
-    def _shift(self, messages: int, size: int) -> tuple[int, int]:
-        """So many messages (and bytes) were credited to the pull that ended and belong to others; below 0 the other way.
+    def _take_back(self, messages: int, size: int) -> tuple[int, int, int, int]:
+        """Take back what was credited, from open pulls first, then from those filled last.
 
-        Gives what pulls that were filled by it leave over.
+        Those are open again and owe what they left over, unless they are full all the same and leave over more. Gives how much others
+        leave over and did not before (below 0: what they owe again), and how much was taken back.
         """
-        if messages < 0 or size < 0:
-            self._reopen(max(0, -messages), max(0, -size))
-        if messages > 0 or size > 0:
-            return self.credit(max(0, messages), max(0, size))
-        return 0, 0
-
-    def _reopen(self, messages: int, size: int) -> None:
-        """Take back what was credited, from open pulls first, then from those filled last; they are open again."""
-        others = [*self.open.values(), *reversed(self.filled.values())]
+        if not messages and not size:
+            return 0, 0, 0, 0
+        left = left_bytes = 0
+        most, most_bytes = messages, size
         reopened: list[Pull] = []
-        for pull in others:
+        for pull in [*self.open.values(), *reversed(self.filled.values())]:
             step = min(messages, pull.got)
             step_bytes = min(size, pull.size)
             if not step and not step_bytes:
                 continue
+            rest, rest_bytes = pull.batch - pull.got, max(0, pull.max_bytes - pull.size)
             pull.got -= step
             pull.size -= step_bytes
             messages -= step
             size -= step_bytes
-            if pull.end is not None and (step or pull.max_bytes):
+            if pull.end is None:
+                continue
+            if pull.full:
+                left += step
+                left_bytes += step_bytes
+            else:
+                left -= rest
+                left_bytes -= rest_bytes
                 self.counts[pull.end] -= 1
                 pull.end = None
                 del self.filled[pull.token]
@@ -147,6 +159,7 @@ class Ledger(Stateful):
         if reopened:
             pulls = sorted([*self.open.values(), *reopened], key=lambda pull: pull.issued)
             self.open = {pull.token: pull for pull in pulls}
+        return left, left_bytes, most - messages, most_bytes - size
 
     def end_all(self, end: End) -> tuple[Pull, ...]:
         """Everything that is open ends in the same way; nothing is remembered."""

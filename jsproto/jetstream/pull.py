@@ -125,6 +125,11 @@ class Pull(Stateful):
         """Bytes that can still come for it; 0 once it has ended."""
         return 0 if self.end is not None else max(0, self.max_bytes - self.size)
 
+    @property
+    def full(self) -> bool:
+        """Whether it has got all that it asked for, in messages or in bytes."""
+        return self.got == self.batch or 0 < self.max_bytes == self.size
+
     def shown(self, now: float) -> OpenPull:
         """How it stands."""
         return OpenPull(

@@ -100,6 +100,25 @@ def test_credit_that_nobody_had_can_not_be_taken_back():
     assert (settled.messages, owed(ledger)) == (3, {"p2": 5})
 
 
+def test_a_pull_that_is_full_all_the_same_is_not_opened_again_and_leaves_over_more():
+    """Found by ``jsproto simulate --seeds 1012 --hours 8.8 --works consume``: it was overdue at once, and all pulls were made anew."""
+    ledger = ledger_of(1000, 1000, max_bytes=300)
+    assert ledger.credit(3, 400) == (997, 0)  # p1 has got all its bytes, p2 100
+    settled = ledger.settle(ledger.open["p2"], End.EXPIRED, Rest.OWED, (998, 200))
+
+    assert (settled.messages, settled.size) == (998 + 2, 200)
+    assert (ledger.open, [pull.got for pull in ledger.filled.values()]) == ({}, [1])
+
+
+def test_a_pull_that_is_opened_again_owes_what_it_left_over():
+    ledger = ledger_of(4, 4, max_bytes=100)
+    assert ledger.credit(4, 40) == (0, 60)  # credited to p1; in truth p2 got two of them
+    settled = ledger.settle(ledger.open["p2"], End.PIN_LOST, Rest.OWED, (2, 80))
+
+    assert (settled.messages, settled.size) == (2, 80 - 60)
+    assert [(pull.owed, pull.owed_bytes) for pull in ledger.open.values()] == [(2, 80)]
+
+
 def test_bytes_are_credited_until_they_are_used_up_and_then_to_the_next():
     ledger = ledger_of(1000, 1000, max_bytes=300)
     left = ledger.credit(2, 242)
@@ -218,6 +237,41 @@ def test_the_sum_is_that_of_a_server_which_serves_its_pulls_in_turns(data):
             assert pull is not None
             asked -= ledger.settle(pull, End.EXPIRED, Rest.OWED, (rest, 0)).messages
         assert sum(owed(ledger).values()) == asked == sum(rest for _, rest in server)
+
+
+@given(st.data())
+def test_what_was_asked_and_neither_came_nor_was_settled_is_what_the_pulls_owe(data):
+    """In messages and in bytes, whatever pulls are bounded by, and in whatever turn they are served."""
+    ledger = Ledger()
+    server: dict[str, tuple[int, int]] = {}
+    asked = asked_bytes = 0
+    sizes = data.draw(st.sampled_from([st.just(0), st.integers(1, 20)]))
+    for number in range(data.draw(st.integers(1, 30))):
+        verb = data.draw(st.sampled_from(["pull", "data", "data", "end"]))
+        if verb == "pull":
+            batch, size = data.draw(st.integers(1, 9)), data.draw(sizes)
+            server[f"p{number}"] = (batch, size)
+            ledger.issue(Pull(f"p{number}", batch, size, float(number)))
+            asked, asked_bytes = asked + batch, asked_bytes + size
+        elif verb == "data" and server:
+            token = data.draw(st.sampled_from(sorted(server)))
+            rest, room = server[token]
+            size = data.draw(st.integers(1, room)) if room else 0
+            server[token] = (rest - 1, room - size)
+            if rest == 1 or 0 < room == size:
+                del server[token]
+            left = ledger.credit(1, size)
+            asked, asked_bytes = asked - 1 - left[0], asked_bytes - size - left[1]
+        elif verb == "end" and (known := [each for each in server if ledger.find(each) is not None]):
+            token = data.draw(st.sampled_from(known))
+            pull = ledger.find(token)
+            gone = ledger.settle(pull, End.EXPIRED, Rest.OWED, server.pop(token))
+            asked, asked_bytes = asked - gone.messages, asked_bytes - gone.size
+        # What came beyond all that is owed, as far as we know, was not asked for.
+        asked, asked_bytes = max(0, asked), max(0, asked_bytes)
+        assert asked == sum(each.owed for each in ledger.open.values())
+        assert asked_bytes == sum(each.owed_bytes for each in ledger.open.values())
+        assert not any(each.full for each in ledger.open.values())
 
 
 @given(st.lists(st.integers(1, 5), max_size=5), st.integers(0, 20))
