@@ -11,6 +11,7 @@ The rules, each with the name under which a failure is told:
     stored      no message is stored twice that was published once
     end         nothing ends that had no reason to
     progress    within a calm everything that is owed arrives and is settled; nobody waits without a deadline
+    silence     nobody waits in vain for what a healthy server always gives: heartbeats, and the end of each pull
     frames      what a client says is bounded by what happens, and by time
     memory      what a client holds in a calm does not grow
     residue     after its end a client is silent, without timers and without bytes

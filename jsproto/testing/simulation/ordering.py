@@ -78,6 +78,7 @@ class Orders(Worker):
                 raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {self.shown()}")
 
     def _left(self, now: float) -> None:
+        self.missed = self.vain
         self.feed = None
         self.leaving = False
         self.at = now + self.chance.between(0.1, 2.0)
@@ -93,6 +94,11 @@ class Orders(Worker):
                         "order", f"{self.name} handed out {seq} behind {self.last}: {self.shown()}"
                     )
             self.last = seq
+
+    @property
+    def vain(self) -> int:
+        """Missed heartbeats, and consumers that were given up."""
+        return self.missed + (0 if self.feed is None else self.feed.resets)
 
     def judge(self, now: float) -> None:
         """Everything has come, and the reader waits with a deadline."""

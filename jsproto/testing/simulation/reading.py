@@ -12,6 +12,7 @@ from jsproto.jetstream.ack import IN_PROGRESS, NAK, TERM, Nak
 from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
+from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.documents import Table, integer
@@ -197,9 +198,15 @@ class Consumes(Reader):
         well = self.leaving if error is None else isinstance(error, ConsumerDeleted) and self.bereaved
         if not well:
             raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {error!r}: {self.shown()}")
+        self.missed = self.vain
         self.feed = None
         self.bereaved = False
         self.at = now + self.chance.between(0.0, 2.0)
+
+    @property
+    def vain(self) -> int:
+        """Missed heartbeats, and pulls whose end never came."""
+        return self.missed + (0 if self.feed is None else self.feed.ledger.counts.get(End.DEADLINE, 0))
 
     def asked(self) -> int | None:
         """What the open pulls owe."""

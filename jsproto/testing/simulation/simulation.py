@@ -133,8 +133,10 @@ class Simulation:
                 self._storm()
                 self.network.until(end)
                 self._heal()
+                self.network.until(end + CALM - QUIET)
+                vain = [worker.vain for worker in self._workers]
                 self.network.until(end + CALM)
-                self._judge()
+                self._judge(vain)
             self._end()
         except Exception as error:  # noqa: BLE001 - an input that raises is a failure like any other
             failure = error
@@ -291,8 +293,8 @@ class Simulation:
             for worker in household.workers:
                 worker.woken = True
 
-    def _judge(self) -> None:
-        """The calm is over."""
+    def _judge(self, vain: list[int]) -> None:
+        """The calm is over; so often everybody had waited in vain when it became quiet."""
         network = self.network
         end = network.now + _REST
         while not network.idle and network.now < end:
@@ -300,6 +302,12 @@ class Simulation:
         if not network.idle:
             raise RuleBroken("rest", f"somebody still talks {_REST} s after a calm")
         fresh = self.truth.fresh()
+        for worker, before in zip(self._workers, vain, strict=True):
+            if worker.vain != before:
+                raise RuleBroken(
+                    "silence",
+                    f"{worker.name} has waited in vain {worker.vain - before} times while it was quiet: {worker.shown()}",
+                )
         for host, household in zip(network.hosts, self.households, strict=True):
             for worker in household.workers:
                 worker.judge(network.now + host.shift)

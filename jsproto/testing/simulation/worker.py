@@ -12,11 +12,15 @@ from typing import Final, Protocol, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
-from jsproto.core.events import Connected, Event, Ready
+from jsproto.core.events import Connected, Event, Notice, Ready
+from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pushing import PushNotice
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.documents import Table
 from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
 
+#: Notices of heartbeats that did not come.
+_MISSED: Final = frozenset({PullNotice.HEARTBEAT_MISSED, PushNotice.HEARTBEAT_MISSED})
 #: Most that the state of a conversation takes in a calm, in characters.
 _MOST_STATE: Final = 60_000
 
@@ -71,6 +75,7 @@ class Worker:
         woken: somebody told it to look again.
         operations: conversations that it opened, and messages that it sent.
         handed: messages that it was handed.
+        missed: heartbeats that it was told to have missed, and what else of `vain` belongs to conversations that are over.
     """
 
     def __init__(self, name: str, connection: Connection, world: World, chance: Chance) -> None:
@@ -82,6 +87,7 @@ class Worker:
         self.woken = False
         self.operations = 0
         self.handed = 0
+        self.missed = 0
 
     def turn(self, now: float) -> None:
         """Do what there is to do."""
@@ -92,6 +98,11 @@ class Worker:
 
     def bereft(self) -> None:
         """The stream or the consumer is not what it was: something was deleted, or lost by the disk."""
+
+    @property
+    def vain(self) -> int:
+        """How often it has waited in vain so far: for a heartbeat, for the end of a pull, for whatever else a healthy server always gives."""
+        return self.missed
 
     def judge(self, now: float) -> None:
         """It has been quiet: everything must be done.
@@ -160,6 +171,10 @@ class Household:
                     each.woken = True
             elif isinstance(event.conversation.context, Worker):
                 event.conversation.context.woken = True
+        elif isinstance(event, Notice) and event.kind in _MISSED and event.conversation is not None:
+            worker = event.conversation.context
+            if isinstance(worker, Worker):
+                worker.missed += 1
 
     def turn(self, now: float) -> None:
         """Everybody who was woken, or whose time has come."""

@@ -12,11 +12,13 @@ from jsproto.core.connection import Connection
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.fetch import Fetch
+from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.status import End
 from jsproto.jetstream.window import PublishWindow
 from jsproto.testing.network import Restless
+from jsproto.testing.simserver.push_consumers import PushConsumer
 from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn, measured
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.scenario import CALM
@@ -196,6 +198,22 @@ def test_a_counter_that_is_not_reduced_is_seen(monkeypatch):
     monkeypatch.setattr(Credit, "received", lambda self, amount: None)
 
     assert broken("consume") in {"counters", "progress"}
+
+
+def test_an_end_of_a_pull_that_is_waited_for_in_vain_is_seen(monkeypatch):
+    kept = Ledger.credit
+    monkeypatch.setattr(Ledger, "credit", lambda self, count, size=0: kept(self, count - (count > 2), size))
+
+    assert broken("ordered") == "silence"
+
+
+def test_heartbeats_that_do_not_come_in_a_calm_are_seen(monkeypatch):
+    def mute(self, now):
+        self._beat_at = now + self._heartbeat
+
+    monkeypatch.setattr(PushConsumer, "_beat", mute)
+
+    assert broken("push") == "silence"
 
 
 def test_an_ack_that_is_never_written_is_seen(monkeypatch):
