@@ -308,8 +308,9 @@ class Consumer(Settling):
             ]
             if gone and careful:
                 self._ack_time = now
+                write = self._record.done if self._ack_policy == "explicit" else self._record.done_to
                 for seq in gone:
-                    self._write_done(seq, ledger.outstanding[seq].consumer_seq)
+                    write(seq, ledger.outstanding[seq].consumer_seq)
             ledger.purged(gone, begin)
         if not ledger.outstanding:
             ledger.again.clear()

@@ -193,12 +193,6 @@ class Settling:
             self.stream.acknowledged(each, now)
         return True, stalled
 
-    def _write_done(self, seq: int, consumer_seq: int) -> None:
-        if self._ack_policy == "explicit":
-            self._record.done(seq, consumer_seq)
-        else:
-            self._record.done_to(seq, consumer_seq)
-
     def _nak(self, address: AckAddress, payload: bytes, now: int) -> bool:
         """Give a delivery back; answers whether it is due again at once."""
         ledger, seq = self._ledger, address.stream_seq

@@ -83,7 +83,7 @@ class Asks(Worker):
                 )
         del self.open_requests[number]
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """No question is older than its time."""
 
     def left(self) -> tuple[Conversation[object], ...]:

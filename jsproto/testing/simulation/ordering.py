@@ -100,7 +100,7 @@ class Orders(Worker):
         """Missed heartbeats, and consumers that were given up."""
         return self.missed + (0 if self.feed is None else self.feed.resets)
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """Everything has come, and the reader waits with a deadline."""
         stream = self.world.truth.stream
         newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)

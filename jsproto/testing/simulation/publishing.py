@@ -114,7 +114,7 @@ class Publishes(Worker):
         if ack.seq > stream.last or (message is not None and message.payload != self._payload(result.number)):
             raise RuleBroken("outcome", f"{self.name}: {result} says {ack}, the stream has {message}")
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """Nothing is under way but what was just published, and each message ended once."""
         window = self.window
         if window is None:

@@ -81,7 +81,7 @@ class Reader(Worker):
             settle(Settlement(item, TERM), now)
         # else: forgotten, and delivered again after ack_wait
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """Everything is delivered and settled, and what is asked for is what the server owes."""
         truth = self.world.truth
         consumer = truth.consumer(self.name)

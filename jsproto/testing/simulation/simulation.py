@@ -308,9 +308,9 @@ class Simulation:
                     "silence",
                     f"{worker.name} has waited in vain {worker.vain - before} times while it was quiet: {worker.shown()}",
                 )
-        for host, household in zip(network.hosts, self.households, strict=True):
+        for household in self.households:
             for worker in household.workers:
-                worker.judge(network.now + host.shift)
+                worker.judge()
         for name, books in self._books.items():
             books.settled(fresh, self.truth.mistaken(name))
         self._judge_frames()

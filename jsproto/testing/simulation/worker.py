@@ -104,7 +104,7 @@ class Worker:
         """How often it has waited in vain so far: for a heartbeat, for the end of a pull, for whatever else a healthy server always gives."""
         return self.missed
 
-    def judge(self, now: float) -> None:
+    def judge(self) -> None:
         """It has been quiet: everything must be done.
 
         Raises:
