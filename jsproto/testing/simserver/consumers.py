@@ -225,6 +225,9 @@ class Consumer(Settling):
             elif message is not None:
                 ledger.again[seq] = again
                 return message, again + 1, False
+            elif seq in ledger.outstanding and self._profile.terminates_missing:
+                self._owed_no_more(seq)
+                self._terminate(now)
         if 0 < self._max_ack_pending <= len(ledger.outstanding):  # `_full`, written out
             self._stalled = True
             return None
@@ -259,10 +262,12 @@ class Consumer(Settling):
         if outstanding is None:
             self._ledger.again.pop(message.seq, None)
         elif self.filtered(message.subject):
-            count = max(1, self._ledger.again.get(message.seq, 0))
-            self._withdrawn.append(
-                AckAddress(self.stream.name, self.name, count, message.seq, outstanding.consumer_seq)
-            )
+            self._owed_no_more(message.seq)
+
+    def _owed_no_more(self, seq: int) -> None:
+        count = max(1, self._ledger.again.get(seq, 0))
+        consumer_seq = self._ledger.outstanding[seq].consumer_seq
+        self._withdrawn.append(AckAddress(self.stream.name, self.name, count, seq, consumer_seq))
 
     def _terminate(self, now: int) -> bool:
         addresses, self._withdrawn = self._withdrawn, []

@@ -113,6 +113,8 @@ class Profile:
     tells_record: bool
     #: A store in files does not say of which subject a deleted message was: a consumer with a filter does not hear of it.
     deletes_blindly: bool
+    #: A redelivery whose message has left the stream meanwhile counts as terminated; else nothing comes of it.
+    terminates_missing: bool
     #: A message whose time to live is refused counts as the last one where a publisher says what he expects to be that.
     counts_refused_ttl: bool
     #: The storages where a message that nobody is interested in says when an empty stream begins.
@@ -217,6 +219,7 @@ _V2_9: Final = Profile(
     waits_for_start=False,
     bounds_pending=False,
     tells_record=False,
+    terminates_missing=False,
     deletes_blindly=False,
     counts_refused_ttl=False,
     dates_skipped=frozenset({"file"}),
@@ -314,6 +317,7 @@ _V2_12: Final = evolve(
     blank_in_pub_ack=False,
     names_consumers=True,
     bounds_pending=True,
+    terminates_missing=True,
     deletes_blindly=False,
     counts_refused_ttl=False,
     duplicates_last=True,

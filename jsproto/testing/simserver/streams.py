@@ -152,10 +152,8 @@ class Stream(Store):
             if self._transform is not None:
                 subject = self._transform.apply(subject) or subject
             admitted = self._gate.admit(subject, block, payload, now)
-            if self._retention == "interest" and not any(
-                follower.filtered(subject) for follower in self.followers.values()
-            ):
-                return self._skipped(subject, admitted, now)
+            if self._unwanted(subject):
+                return self._answer({"stream": self.name, "seq": self._skipped(subject, admitted, now)})
             self._check_room(subject, admitted)
         except DroppedError:
             return None
@@ -172,14 +170,20 @@ class Stream(Store):
         """Store nothing; the answer says why."""
         return self._answer({"error": refusal.body(), "stream": self.name, "seq": 0})
 
-    def _skipped(self, subject: str, admitted: Admitted, now: int) -> PubAck:
-        """Nobody is interested: the message has a sequence and is gone."""
+    def _unwanted(self, subject: str) -> bool:
+        """Whether interest is what keeps messages here, and nobody has any in this one."""
+        return self._retention == "interest" and not any(
+            follower.filtered(subject) for follower in self.followers.values()
+        )
+
+    def _skipped(self, subject: str, admitted: Admitted, now: int) -> int:
+        """Nobody is interested: the message has a sequence, which this gives, and is gone."""
         seq = self.skip(now, dated=self.config["storage"] in self._profile.dates_skipped)
         self._gate.claimed = 0
         self._gate.stored(admitted.ident, seq, now)
         if admitted.rollup:
             self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
-        return self._answer({"stream": self.name, "seq": seq})
+        return seq
 
     def _batched(self, ident: bytes, member: Member, now: int) -> PubAck:
         """A member of an atomic batch: an empty answer, or that of the whole batch."""
@@ -195,7 +199,8 @@ class Stream(Store):
         admitted = self._gate.admit_batch(members, now)
         for (subject, _, _), each in zip(members, admitted, strict=True):
             moved = self._transform.apply(subject) if self._transform is not None else ""
-            seq = self._take(moved or subject, each, now)
+            take = self._skipped if self._unwanted(moved or subject) else self._take
+            seq = take(moved or subject, each, now)
         last = admitted[-1].total
         total = {"val": last} if last is not None else {}
         batch = {"batch": ident.decode("utf-8", "replace"), "count": len(members)}

@@ -437,3 +437,27 @@ def test_on_2_9_a_filter_that_is_none_of_the_streams_comes_before_a_start_that_i
     answer = client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": body}, 0.0)
 
     assert answer["error"]["err_code"] == 10093
+
+
+def test_a_batch_that_nobody_is_interested_in_has_its_sequences_and_is_gone(make):
+    client = make(stream={"retention": "interest", "allow_atomic": True})
+    batch = "Nats-Batch-Id: b\r\nNats-Batch-Sequence: {}"
+    client.pub("s.a", "x", "in.p", batch.format(1))
+    client.pub("s.b", "y", "in.p", batch.format(2) + "\r\nNats-Batch-Commit: 1")
+
+    assert '"seq":2' in client.hear()
+    state = client.server.request("STREAM.INFO.S", None, 0.0)["state"]
+    assert (state["messages"], state["last_seq"]) == (0, 2)
+
+
+@pytest.mark.parametrize(("version", "owed"), [("2.11", 3), ("2.12", 2)])
+def test_a_redelivery_whose_message_has_left_is_terminated_from_2_12_on(make, version, owed):
+    client = make(version=version, stream={"retention": "interest"}, consumer={}, publish=3)
+    heard = terminated(client)
+    last = acks(take(client, 3))[-1]
+    client.pub(last, "-NAK")
+    update(client, filter_subject="s.b")
+    client.pull(batch=1, no_wait=True)
+
+    assert heard() == 3 - owed
+    assert info(client)["num_ack_pending"] == owed
