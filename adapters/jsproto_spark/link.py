@@ -1,7 +1,8 @@
 """How a process of Spark reaches the server: one connection for each process and each way to connect, kept for the next task.
 
 Theory. Python workers are forked from a daemon and used for one task after the other, so a connection is kept under the process id: a
-fork finds none. Nobody drives it between two tasks; a server that has given it up meanwhile is noticed by the next one, and
+fork finds none. It is kept under how to connect and nothing else: which stream is read, and through which API, is said with each question, so
+a job over a hundred streams of one server has one connection in each process. Nobody drives it between two tasks; a server that has given it up meanwhile is noticed by the next one, and
 connected to again. Secrets are read here, from the file or the variable that an option names, and go nowhere else.
 
 A driver asks questions that may be asked twice. `asking` repeats one whose link was lost, and is patient with a server and a
@@ -15,11 +16,12 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from attrs import evolve
+
 from jsproto.core.auth import Auth
 from jsproto.core.options import Tls
 from jsproto.errors import LinkError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.errors import Unavailable
-from jsproto.jetstream.context import JetStream
 from jsproto_io._options import ConnectOptions, Credentials
 from jsproto_io.blocking import Client, SyncJetStream, connect
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, TlsFiles
@@ -48,18 +50,47 @@ def client(where: Where, patience: float) -> Client:
     Raises:
         JsprotoError: why there is none; `Unreadable` for a secret that is not where it should be.
     """
-    key = (os.getpid(), where)
+    key = _key(where)
     held = _CLIENTS.get(key)
     if held is None or held.closed:
         held = _CLIENTS[key] = connected(where, patience)
     return held
 
 
+def jetstream(where: Where, patience: float) -> SyncJetStream:
+    """JetStream as the options name it, over the connection of this process.
+
+    Args:
+        where: how to connect, and which JetStream.
+        patience: see `client`.
+
+    Raises:
+        JsprotoError: see `client`.
+    """
+    return _context(client(where, patience), where, where.request_timeout)
+
+
+def _context(nc: Client, where: Where, timeout: float) -> SyncJetStream:
+    return nc.jetstream(domain=where.domain, prefix=where.api_prefix, timeout=timeout)
+
+
 def forget(where: Where) -> None:
     """Close the connection of this process, if there is one."""
-    held = _CLIENTS.pop((os.getpid(), where), None)
+    held = _CLIENTS.pop(_key(where), None)
     if held is not None:
         held.close()
+
+
+def _key(where: Where) -> tuple[int, Where]:
+    """This process, and how to connect: what a question says by itself is left out."""
+    plain = Where()
+    return os.getpid(), evolve(
+        where,
+        stream=plain.stream,
+        domain=plain.domain,
+        api_prefix=plain.api_prefix,
+        request_timeout=plain.request_timeout,
+    )
 
 
 def connected(where: Where, patience: float) -> Client:
@@ -83,7 +114,7 @@ def asking(where: Where, patience: float, question: Callable[[SyncJetStream], T]
     while True:
         nc = client(where, max(0.0, until - time.monotonic()) if lost else 0.0)
         try:
-            return question(nc.jetstream(timeout=patience))
+            return question(_context(nc, where, patience))
         except (LinkError, NoResponders, Unavailable, RequestTimeout) as error:
             late = time.monotonic() > until
             if isinstance(error, LinkError) or not nc.connected:
@@ -113,7 +144,6 @@ def _options(where: Where, patience: float) -> ConnectOptions:
         "connect_sweeps": sweeps(patience, where.reconnect_max_wait),
         "reconnect_wait": min(_FIRST_WAIT, where.reconnect_max_wait),
         "reconnect_wait_max": where.reconnect_max_wait,
-        "jetstream": JetStream(domain=where.domain, prefix=where.api_prefix, timeout=where.request_timeout),
     }
     if where.inbox_prefix is not None:
         options["inbox_prefix"] = where.inbox_prefix

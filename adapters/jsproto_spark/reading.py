@@ -21,7 +21,7 @@ from jsproto_spark import planning
 from jsproto_spark.arrow import arrow_schema, asked, batches
 from jsproto_spark.columns import chosen, places_only
 from jsproto_spark.errors import Unreadable, naming, vanished
-from jsproto_spark.link import asking, client
+from jsproto_spark.link import asking, jetstream
 from jsproto_spark.options import Settings
 
 _WAYS = {"auto": Way.AUTO, "consumer": Way.CONSUMER, "direct": Way.DIRECT}
@@ -161,7 +161,7 @@ class Reading:
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
         where, read = self.settings.where, self.settings.read
         with naming(where.stream):
-            stream = client(where, read.read_deadline).jetstream().stream(where.stream)
+            stream = jetstream(where, read.read_deadline).stream(where.stream)
             with stream.read_range(
                 part.lo,
                 part.hi,

@@ -201,11 +201,28 @@ def test_a_process_keeps_its_connection_and_another_way_is_another_one(nats_serv
     first = link.client(here, 1.0)
 
     assert first is link.client(where(servers=nats_server.url), 1.0)
-    assert first is not link.client(where(servers=nats_server.url, requestTimeout="3s"), 1.0)
+    assert first is not link.client(where(servers=nats_server.url, inboxPrefix="_MINE"), 1.0)
     link.forget(here)
     link.forget(here)  # twice is harmless
     assert first.closed
     assert first is not link.client(here, 1.0)
+
+
+def test_many_streams_and_apis_of_one_server_share_one_connection(start_server):
+    server = start_server()
+    names = [f"S{number}" for number in range(20)]
+    with connect(server.url) as nc:
+        for name in names:
+            nc.jetstream().create_stream(name=name, subjects=[f"{name}.>"], storage="memory")
+    for name in names:
+        for other in ({}, {"apiPrefix": "$JS.API"}, {"requestTimeout": "3s"}):
+            assert 0 == count(server.url, stream=name, **other)
+    here = where(servers=server.url, stream=names[0], requestTimeout="3s")
+
+    assert 1 == len(link._CLIENTS)
+    assert 3.0 == link.jetstream(here, 1.0).timeout
+    assert "$OTHER" == link.jetstream(where(servers=server.url, apiPrefix="$OTHER"), 1.0).prefix
+    assert 1 == len(link._CLIENTS)
 
 
 def test_a_fork_finds_no_connection(nats_server):
