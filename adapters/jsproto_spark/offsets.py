@@ -8,7 +8,10 @@ read the wrong data:
 - ``init``, where the query began. Spark asks for the initial offset anew after a crash in the first batch, and has written only the
   end of that batch; "latest" is then later than it was. So the end knows where its range begins: where two offsets
   began at different places, the later one's beginning counts (`unread`).
-- ``what``, a digest of the options that say which messages are meant, so that a restart with others is seen.
+- ``what``, a digest of the options that say which messages are meant, so that a restart with others is seen; and these options
+  themselves, ``asked``, so that an error can name the difference.
+- ``owner``, the name of a query that releases what it has read. Spark never tells a source where its checkpoint is, so the checkpoint
+  itself holds the name: a query that goes on from it has the same name, and a query with another checkpoint has another one.
 
 All of it is plain JSON, and says the version of its own form.
 """
@@ -17,9 +20,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Any, Final, cast, final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from jsproto.errors import shorten
 from jsproto_spark.errors import ChangedQuery
@@ -38,6 +41,8 @@ class Offset:
         seq: the next sequence that is not read.
         init: the sequence at which the query began.
         what: see `meaning`.
+        asked: see `asked_for`; empty in a checkpoint of an older version.
+        owner: the name of a query that releases what it has read, ``""`` for one that does not.
     """
 
     stream: str
@@ -45,6 +50,8 @@ class Offset:
     seq: int
     init: int
     what: str
+    asked: Mapping[str, object] = field(factory=dict[str, object])
+    owner: str = ""
 
     def to_json(self) -> dict[str, object]:
         """As it stands in a checkpoint."""
@@ -55,6 +62,8 @@ class Offset:
             "seq": self.seq,
             "init": self.init,
             "what": self.what,
+            **({"asked": dict(self.asked)} if self.asked else {}),
+            **({"owner": self.owner} if self.owner else {}),
         }
 
     @classmethod
@@ -73,7 +82,16 @@ class Offset:
                 "init": int(init),
                 "what": str(what),
             }:
-                return cls(stream=stream, created=created, seq=seq, init=init, what=what)
+                asked, owner = data.get("asked"), data.get("owner")
+                return cls(
+                    stream=stream,
+                    created=created,
+                    seq=seq,
+                    init=init,
+                    what=what,
+                    asked=cast("dict[str, object]", asked) if isinstance(asked, dict) else {},
+                    owner=owner if isinstance(owner, str) else "",
+                )
             case _:
                 raise ChangedQuery(
                     f"expected an offset of version {_VERSION} of the source jetstream in the checkpoint, seen {shorten(dict(data))}"
@@ -90,17 +108,47 @@ def meaning(stream: str, subjects: tuple[str, ...], domain: str | None, api_pref
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
-def same_query(stored: Offset, stream: str, what: str, *, allowed: bool) -> None:
+def asked_for(
+    stream: str, subjects: tuple[str, ...], domain: str | None, api_prefix: str | None
+) -> dict[str, object]:
+    """The options that `meaning` is a digest of, by their names."""
+    return {
+        "stream": stream,
+        "subjects": ", ".join(sorted(subjects)),
+        "domain": domain or "",
+        "apiPrefix": api_prefix or "",
+    }
+
+
+def same_query(
+    stored: Offset, stream: str, what: str, *, allowed: bool, asked: Mapping[str, object] | None = None
+) -> None:
     """Hold an offset of a checkpoint against the options of the query that goes on with it.
 
+    Args:
+        stored: the offset.
+        stream: the stream of the query.
+        what: its `meaning`.
+        allowed: whether another meaning is allowed.
+        asked: its options, see `asked_for`.
+
     Raises:
-        ChangedQuery: it was made for other messages, and that is not allowed.
+        ChangedQuery: it was made for other messages, and that is not allowed; the text names what differs.
     """
-    if stored.what != what and not allowed:
-        raise ChangedQuery(
-            f"stream {stream!r}: expected the options stream, subjects, domain and apiPrefix with which the checkpoint was made "
-            f"for stream {stored.stream!r}, seen others; allow it with allowOptionChange, or take a new checkpointLocation"
-        )
+    if stored.what == what or allowed:
+        return
+    now: dict[str, Any] = {"stream": stream, **(asked or {})}
+    then: dict[str, Any] = {"stream": stored.stream, **stored.asked}
+    changed = [
+        f"{name} was {shorten(then[name])}, is {shorten(value)}"
+        for name, value in now.items()
+        if name in then and then[name] != value
+    ]
+    known = "; ".join(changed) or "which of them differs is not in the checkpoint"
+    raise ChangedQuery(
+        f"stream {stream!r}: expected the options stream, subjects, domain and apiPrefix with which the checkpoint was made "
+        f"for stream {stored.stream!r}, seen others: {known}; allow it with allowOptionChange, or take a new checkpointLocation"
+    )
 
 
 def unread(start: Offset, end: Offset) -> tuple[int, int]:

@@ -151,6 +151,7 @@ class Read:
     release_on: str = _option(Form.WORD, default="commit", means="released with Spark's commit, which never comes for the last batch of a run, or when the next one is planned", uses=_STREAM, words=("commit", "nextPlan"))
     cursor: str | None = _option(Form.CONSUMER, default=None, means="the durable consumer of releaseMode cursor; it is made if it is not there", uses=_STREAM)
     purge_despite_consumers: bool = _option(Form.FLAG, default=False, means="purge although the stream has consumers", uses=_STREAM)
+    take_over: bool = _option(Form.FLAG, default=False, means="release although the cursor, or what is purged, belongs to another query; that one fails then", uses=_STREAM)
     allow_option_change: bool = _option(Form.FLAG, default=False, means="restart a query although stream or subjects are others than its offsets were made with", uses=_STREAM)
     consumer_name_prefix: str = _option(Form.CONSUMER, default="spark", means="how the names of the short-lived consumers begin", uses=_READS, kafka="groupIdPrefix")
     read_deadline: float = _option(Form.SECONDS, default=120.0, means="seconds that a task goes on without any message, over lost links too", uses=_READS, kafka="kafkaConsumer.pollTimeoutMs")
@@ -299,6 +300,8 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
         yield ("releaseMode", "cursor"), "expected the name of a durable consumer as cursor, seen none"
     if mode != "cursor" and "cursor" in found:
         yield ("releaseMode", "cursor"), f"expected releaseMode cursor beside cursor, seen {mode}"
+    if mode == "none" and found.get("takeOver"):
+        yield ("releaseMode", "takeOver"), "expected releaseMode cursor or purge beside takeOver, seen none"
     if mode == "none" and "releaseOn" in found:
         yield ("releaseMode", "releaseOn"), "expected releaseMode cursor or purge beside releaseOn, seen none"
     if mode != "purge" and found.get("purgeDespiteConsumers"):

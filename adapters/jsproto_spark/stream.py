@@ -12,6 +12,7 @@ so nothing is opened when one is made. Three things are easily wrong (SPARK.md 4
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from jsproto_spark import planning
 from jsproto_spark.carried import Carrying
 from jsproto_spark.errors import naming, recreated, shrunk
 from jsproto_spark.link import forget
-from jsproto_spark.offsets import Offset, meaning, same_query, unread
+from jsproto_spark.offsets import Offset, asked_for, meaning, same_query, unread
 from jsproto_spark.options import Settings
 from jsproto_spark.reading import Reading
 from jsproto_spark.release import Release
@@ -43,10 +44,14 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
     def __init__(self, settings: Settings, schema: StructType) -> None:
         where, read = settings.where, settings.read
         self.reading = Reading(settings, schema)
-        self.what = meaning(where.stream, read.subjects, where.domain, where.api_prefix)
+        said = where.stream, read.subjects, where.domain, where.api_prefix
+        self.what = meaning(*said)
+        self.asked = asked_for(*said)
         self.initial: Offset | None = None
         self.target: int | None = None
-        self.release = Release(settings)
+        self.release = Release(settings, self.what)
+        #: The name that a query has unless its checkpoint says one.
+        self.name = uuid.uuid4().hex[:16] if read.release_mode != "none" else ""
 
     # ------------------------------------------------------------------ offsets
 
@@ -60,18 +65,21 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
 
     def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:  # noqa: N802 - Spark's name
         """Where the next micro-batch ends."""
-        begin = self._parsed(start)
-        if self.reading.settings.read.release_on == "nextPlan":
-            self.release.below(begin)
+        processed = self._parsed(start)
         facts = self._ask()
-        begin = self._present(begin, facts)
+        begin = self._present(processed, facts)
+        self.release.hold(begin, sure=begin.seq > begin.init)  # where it began may be in no checkpoint yet
+        if self.reading.settings.read.release_on == "nextPlan":
+            self.release.below(processed)
         behind = planning.behind(facts)
         end = behind if self.target is None else min(self.target, behind)
         if end <= begin.seq:
             return begin.to_json()
         if not isinstance(limit, ReadAllAvailable):
             end = self._limited(begin.seq, end, facts)
-        return begin.at(end).to_json()
+        return evolve(
+            begin, seq=end, what=self.what, asked=self.asked, owner=begin.owner or self.name
+        ).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The limit that the options say; both together are `latestOffset`'s business."""
@@ -103,6 +111,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
             if strict:
                 raise recreated(until.stream, until.created, str(facts.created))
             return []
+        self.release.hold(until, sure=True)
         if strict and planning.behind(facts) < hi:
             raise shrunk(until.stream, hi, facts.last_seq)
         return self.reading.parts(facts, lo, hi)
@@ -126,14 +135,23 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         self.release.prepare()
         return self.reading.ask()
 
-    def _born(self, facts: RangeFacts, seq: int) -> Offset:
-        return Offset(stream=facts.stream, created=str(facts.created), seq=seq, init=seq, what=self.what)
+    def _born(self, facts: RangeFacts, seq: int, owner: str = "") -> Offset:
+        return Offset(
+            stream=facts.stream,
+            created=str(facts.created),
+            seq=seq,
+            init=seq,
+            what=self.what,
+            asked=self.asked,
+            owner=owner or self.name,
+        )
 
     def _parsed(self, data: dict[str, object]) -> Offset:
         settings = self.reading.settings
         with naming(settings.where.stream):
             offset = Offset.parse(data)
-            same_query(offset, settings.where.stream, self.what, allowed=settings.read.allow_option_change)
+            allowed = settings.read.allow_option_change
+            same_query(offset, settings.where.stream, self.what, allowed=allowed, asked=self.asked)
         return offset
 
     def _present(self, begin: Offset, facts: RangeFacts) -> Offset:
@@ -143,7 +161,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         if begin.created != created:
             if strict:
                 raise recreated(begin.stream, begin.created, created)
-            return self._born(facts, facts.first_seq)
+            return self._born(facts, facts.first_seq, begin.owner)
         if planning.behind(facts) < begin.seq and begin.seq > begin.init and strict:
             raise shrunk(begin.stream, begin.seq, facts.last_seq)
         return evolve(begin, what=self.what)

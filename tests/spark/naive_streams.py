@@ -70,7 +70,11 @@ class EarlyReader(StreamReader):
         yield from super().read(partition)
         if isinstance(partition, Part):
             name, created = self.reading.settings.where.stream, str(partition.created)
-            self.release.below(Offset(stream=name, created=created, seq=partition.hi, init=1, what=self.what))
+            self.release.below(
+                Offset(
+                    stream=name, created=created, seq=partition.hi, init=1, what=self.what, owner=self.name
+                )
+            )
 
 
 class HastyRelease(Release):
@@ -86,7 +90,7 @@ class HastyReader(StreamReader):
 
     def __init__(self, settings, schema):
         super().__init__(settings, schema)
-        self.release = HastyRelease(settings)
+        self.release = HastyRelease(settings, self.what)
 
 
 class CountingReader(StreamReader):

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from attrs import evolve
 
 from jsproto_spark.errors import ChangedQuery
-from jsproto_spark.offsets import Offset, meaning, same_query, unread
+from jsproto_spark.offsets import Offset, asked_for, meaning, same_query, unread
 
 
 def offset(seq=1, init=1, created="2026-01-01T00:00:00Z", stream="S", what="w"):
@@ -71,3 +72,26 @@ def test_a_restart_with_other_messages_is_refused_unless_it_is_allowed():
 
     with pytest.raises(ChangedQuery, match="allowOptionChange"):
         same_query(offset(what="v"), "S", "w", allowed=False)
+
+
+def test_what_differs_is_named_as_far_as_the_checkpoint_knows_it():
+    made = evolve(offset(what="v", stream="S"), asked=asked_for("S", ("b", "a"), None, None))
+    again = Offset.parse(json.loads(json.dumps(made.to_json())))
+
+    with pytest.raises(ChangedQuery, match="subjects was 'a, b', is 'a'; allow it"):
+        same_query(again, "S", "w", allowed=False, asked=asked_for("S", ("a",), None, None))
+    with pytest.raises(ChangedQuery, match="stream was 'S', is 'T'; domain was '', is 'hub'; allow it"):
+        same_query(again, "T", "w", allowed=False, asked=asked_for("T", ("a", "b"), "hub", None))
+    older = offset(what="v", stream="S")
+    with pytest.raises(ChangedQuery, match="stream was 'S', is 'T'; allow it"):
+        same_query(older, "T", "w", allowed=False, asked=asked_for("T", (), None, None))
+    with pytest.raises(ChangedQuery, match="which of them differs is not in the checkpoint"):
+        same_query(older, "S", "w", allowed=False, asked=asked_for("S", (), None, None))
+
+
+def test_an_offset_says_who_releases_and_leaves_out_what_it_does_not_know():
+    assert offset() == Offset.parse(offset().to_json())
+    assert {"v", "stream", "created", "seq", "init", "what"} == set(offset().to_json())
+    made = evolve(offset(), owner="me")
+    assert "me" == Offset.parse(made.to_json()).owner
+    assert "" == Offset.parse({**made.to_json(), "owner": 1}).owner

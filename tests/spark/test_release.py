@@ -8,7 +8,7 @@ import pytest
 from jsproto.errors import JsprotoError
 from jsproto_io.blocking import connect
 from jsproto_spark.errors import Unreadable
-from jsproto_spark.release import resets
+from jsproto_spark.release import OWNER, resets
 from jsproto_spark.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
 from tests.spark.naive_streams import EarlyReader, HastyReader
@@ -141,7 +141,7 @@ def test_a_cursor_that_is_there_already_goes_on(broker):
     first.initial()
     fill(broker, stream, 10)
     first.all()
-    again = Query(broker, stream, **CURSOR, **NEXT)
+    again = Query(broker, stream, **CURSOR, **NEXT, takeOver="true")
     fill(broker, stream, 10)
 
     assert list(range(11, 21)) == again.all()
@@ -231,6 +231,135 @@ def test_nobody_waits_for_messages_behind_a_range(start_server):
             (asked,) = [json.loads(pull.payload) for pull in pulls]
 
         assert {"batch": 500, "no_wait": True} == asked
+
+
+# ------------------------------------------------------------------------------------------------ one query and no other
+
+
+def two_ways(nc, retention):
+    """A stream that is emptied as it is processed, and the options for that."""
+    return (interest(nc), CURSOR) if retention == "interest" else (queue(nc), PURGE)
+
+
+@pytest.mark.parametrize("when", ["commit", "nextPlan"])
+@pytest.mark.parametrize("retention", ["interest", "queue"])
+def test_a_second_query_is_refused_where_another_one_releases_n103(broker, retention, when):
+    # Two queries that release for each other lose messages: the second saw only what the first had not released.
+    stream, how = two_ways(broker, retention)
+    first = Query(broker, stream, **how, releaseOn=when, maxMessagesPerTrigger="10")
+    second = Query(broker, stream, **how, releaseOn=when, maxMessagesPerTrigger="10")
+    first.initial()
+    second.initial()
+    fill(broker, stream, 40)
+    first.plan()
+    first.run()
+    name = json.loads(first.log[0])["owner"]
+
+    with pytest.raises(
+        Unreadable, match=f"see option takeOver: expected no other query .* seen query {name}"
+    ):
+        second.all()
+    third = Query(broker, stream, **how, releaseOn=when)
+    with pytest.raises(Unreadable, match=f"seen query {name}"):
+        third.all()
+    first.crash()
+    assert list(range(1, 41)) == first.all()
+
+
+@pytest.mark.parametrize("retention", ["interest", "queue"])
+def test_a_query_that_crashed_in_its_first_batch_is_still_the_owner(broker, retention):
+    # The new process answers initialOffset with a name of its own; the end that is in the checkpoint has the right one.
+    stream, how = two_ways(broker, retention)
+    query = Query(broker, stream, **how, **NEXT)
+    query.initial()
+    fill(broker, stream, 20)
+    query.plan()
+    query.run(commit=False)
+    query.crash()
+
+    assert list(range(1, 21)) == query.all()
+    assert 0 == held(stream)
+
+
+def test_a_query_that_crashed_before_its_first_batch_is_in_nobodys_way(broker):
+    stream, how = two_ways(broker, "interest")
+    query = Query(broker, stream, **how, **NEXT)
+    query.initial()
+    fill(broker, stream, 20)
+    query.reader.latestOffset(query.initial(), query.reader.getDefaultReadLimit())  # written nowhere
+    query.crash()
+
+    assert list(range(1, 21)) == query.all()
+
+
+@pytest.mark.parametrize("retention", ["interest", "queue"])
+def test_a_query_that_is_taken_over_says_so_and_releases_nothing_more(broker, retention):
+    stream, how = two_ways(broker, retention)
+    first = Query(broker, stream, **how, **NEXT)
+    first.initial()
+    fill(broker, stream, 20)
+    first.plan()
+    first.run()
+    second = Query(broker, stream, **how, **NEXT, takeOver="true", maxMessagesPerTrigger="5")
+    second.plan()
+    second.run()
+
+    with pytest.raises(Unreadable, match="see option takeOver"):
+        first.all()
+    assert 20 == held(stream)
+    assert list(range(1, 21)) == second.all()
+    assert 0 == held(stream)
+
+
+def test_a_query_with_a_checkpoint_of_an_older_version_gets_a_name_with_its_next_batch(broker):
+    stream, how = two_ways(broker, "interest")
+    query = Query(broker, stream, **how, **NEXT)
+    query.initial()
+    fill(broker, stream, 10)
+    query.all()
+    older = json.loads(query.log[-1])
+    stream.consumer("spark-cursor").change(metadata={"kept": "yes"})
+    query.log[-1] = json.dumps({key: older[key] for key in ("v", "stream", "created", "seq", "init", "what")})
+    query.crash()
+    fill(broker, stream, 10)
+
+    assert list(range(1, 21)) == query.all()
+    metadata = stream.consumer("spark-cursor").info().config.metadata
+    assert json.loads(query.log[-1])["owner"] == metadata[OWNER]
+    assert "yes" == metadata["kept"]
+    with pytest.raises(Unreadable, match="see option takeOver"):
+        Query(broker, stream, **how).plan()
+
+
+def test_two_queries_that_purge_different_subjects_are_not_in_each_others_way(broker):
+    stream = queue(broker, 90)
+    one = Query(broker, stream, **PURGE, **NEXT, subjects=f"{stream.name}.0")
+    two = Query(broker, stream, **PURGE, **NEXT, subjects=f"{stream.name}.1,{stream.name}.2")
+    one.all()
+    two.all()
+
+    assert (30, 60, 0) == (len(one.rows), len(two.rows), held(stream))
+    with pytest.raises(Unreadable, match="expected no consumer on a stream that is purged"):
+        Query(broker, stream, **PURGE).initial()  # all subjects, which are theirs
+
+
+def test_a_worker_cannot_come_to_a_queue_that_is_purged(broker):
+    stream = queue(broker, 9)
+    Query(broker, stream, **PURGE, **NEXT, subjects=f"{stream.name}.0").initial()
+
+    with pytest.raises(JsprotoError, match="filtered consumer not unique"):
+        stream.create_consumer(durable_name="late", filter_subject=f"{stream.name}.0")
+
+
+def test_without_metadata_a_warning_says_that_nobody_would_notice(start_server, caplog):
+    with connect(start_server(version="2.9.10").url) as nc:
+        stream = new_stream(nc, retention="interest")
+        query = Query(nc, stream, **CURSOR, **NEXT)
+        query.initial()
+        fill(nc, stream, 10)
+
+        assert list(range(1, 11)) == query.all()
+    assert 1 == caplog.text.count("keeps no metadata, so a second query with consumer spark-cursor")
 
 
 def test_a_reset_came_with_2_14():
