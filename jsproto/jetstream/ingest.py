@@ -10,7 +10,13 @@ are handed out as `IngestFault` with those numbers. In gap mode ``ok`` the rest 
 before the first fault, so that what is stored is a beginning of what was sent, without holes. The last result is the acknowledgement
 of the whole.
 
-*Silence.* The stream forgets a batch after 10 s. A ping asks how far it is, and is a sign of life; one is sent in each pause.
+*Room.* At most `ANSWERS` times the wanted number of messages may be under way. A message is under way until the stream has spoken of it or
+of a later one: by an acknowledgement, a gap, a refusal, or the answer to a ping, which carries the number of the newest message that the
+stream has seen. An acknowledgement alone is not enough: the stream acknowledges nothing while it refuses message after message, and
+gaps and refusals may be lost with a link.
+
+*Silence.* The stream forgets a batch after 10 s. A ping asks how far it is, and is a sign of life. One is sent whenever the stream has
+said nothing for ``quiet``, whether messages were put meanwhile or not. From the first ping that is not answered the stream has ``timeout``.
 
 *Link loss.* The batch lives on in the stream for those seconds. On the next link a ping with the last number tells whether anything is
 missing, and the batch goes on. If the stream has forgotten it (a restart, a longer outage), it ends with `Disconnected`: up to
@@ -24,6 +30,7 @@ missing, and the batch goes on. If the stream has forgotten it (a restart, a lon
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -199,7 +206,8 @@ class FastIngest(Conversation[IngestResult]):
 
     Attributes:
         sent: messages that were sent, which is the number of the last one.
-        acked: all up to this number were dealt with.
+        acked: all up to this number are stored, or were told as faults. A refusal alone does not move it: the stream may say it
+            before the messages in front of it are stored.
         dropped: faults that were dropped because nobody took them.
 
     Raises:
@@ -212,6 +220,7 @@ class FastIngest(Conversation[IngestResult]):
         "_faulted",
         "_flow",
         "_gaps",
+        "_heard",
         "_id",
         "_last",
         "_links",
@@ -231,6 +240,7 @@ class FastIngest(Conversation[IngestResult]):
         **Conversation.STATE,
         "_draining": PLAIN,
         "_faulted": PLAIN,
+        "_heard": PLAIN,
         "_id": PLAIN,
         "_last": PLAIN,
         "_links": PLAIN,
@@ -272,6 +282,8 @@ class FastIngest(Conversation[IngestResult]):
         self._msgs = 0
         #: The last number that is known not to be stored.
         self._faulted = 0
+        #: The last number that the stream has spoken of: those behind it are under way.
+        self._heard = 0
         self._draining = False
         self._results: deque[IngestResult] = deque()
         self.sent = 0
@@ -293,7 +305,7 @@ class FastIngest(Conversation[IngestResult]):
         if self._draining or not self.port.up:
             return False
         if self.state is IngestState.OPEN:
-            return self.sent - self.acked < ANSWERS * self._msgs
+            return self.sent - self._heard < ANSWERS * self._msgs
         return self.state is IngestState.NEW
 
     @property
@@ -332,7 +344,6 @@ class FastIngest(Conversation[IngestResult]):
             self.timers.set(IngestTimer.ANSWER, now + self._timeout)
         else:
             self._say(Operation.APPEND, self.sent, subject, payload, headers)
-            self.timers.set(IngestTimer.QUIET, now + self._quiet)
         return True
 
     def take(self, now: float) -> IngestResult | NeedData | Ended:
@@ -366,6 +377,7 @@ class FastIngest(Conversation[IngestResult]):
         for timer in self.timers.expired(now):
             if timer is IngestTimer.QUIET:
                 self._ping(now)
+                self.timers.set(IngestTimer.QUIET, now + self._quiet)
             else:
                 text = f"expected an answer to fast batch {self._id!r} within {self._timeout} s, none came"
                 self.end(RequestTimeout(f"{text}; {self._known}"))
@@ -426,9 +438,12 @@ class FastIngest(Conversation[IngestResult]):
             raise
         match said:
             case FlowAck(seq, msgs):
-                self.acked = max(self.acked, min(seq, self.sent))
+                seq = min(seq, self.sent)
+                self.acked = max(self.acked, seq)
                 self._msgs = msgs
-                if self.state is not IngestState.ASKING or subject.endswith(f".{Operation.PING}.{SUFFIX}"):
+                pinged = self._pinged(subject)
+                self._heard = max(self._heard, seq, pinged or 0)
+                if self.state is not IngestState.ASKING or pinged is not None:
                     self._move(IngestInput.ANSWERED)
             case FlowGap(last_seq, seq):
                 self._fault(last_seq, seq - 1, MessagesLost(_LOST))
@@ -443,8 +458,14 @@ class FastIngest(Conversation[IngestResult]):
             self.timers.stop(IngestTimer.ANSWER)
             self.timers.set(IngestTimer.QUIET, now + self._quiet)
         else:
+            self.timers.stop(IngestTimer.QUIET)
             self.timers.set(IngestTimer.ANSWER, now + self._timeout)
         self._settle(now)
+
+    def _pinged(self, subject: str) -> int | None:
+        """The number of the ping that is answered on this subject, ``None`` if it is no ping of this batch."""
+        found = _PINGED(subject)
+        return None if found is None else min(int(found[1]), self.sent)
 
     def _over(self, ack: PubAck, body: bytes) -> None:
         """The acknowledgement of the whole; or that of a message, by a stream that does not know fast batches."""
@@ -473,6 +494,7 @@ class FastIngest(Conversation[IngestResult]):
         if not 1 <= first <= last <= self.sent:
             raise InvalidPubAck(f"expected numbers of 1 to {self.sent} in an answer, seen {first} to {last}")
         self._faulted = max(self._faulted, last)
+        self._heard = max(self._heard, last)
         self._results.append(IngestFault(first=first, last=last, error=error))
         if len(self._results) > MOST_RESULTS:
             if not self.dropped:
@@ -505,8 +527,10 @@ class FastIngest(Conversation[IngestResult]):
         self.port.publish(Publish(subject, payload, reply, headers))
 
     def _ping(self, now: float) -> None:
+        """Ask how far the stream is; while an earlier ping waits for its answer, this one waits no longer than that."""
         self._say(Operation.PING, self.sent, self._last, b"", None)
-        self.timers.set(IngestTimer.ANSWER, now + self._timeout)
+        if self.timers.at(IngestTimer.ANSWER) is None:
+            self.timers.set(IngestTimer.ANSWER, now + self._timeout)
 
     def _commit(self, now: float) -> None:
         self._say(Operation.COMMIT_EOB, self.sent + 1, self._last, b"", None)
@@ -537,6 +561,9 @@ class FastIngest(Conversation[IngestResult]):
         super().restore(data)
         self._results = deque(_read(each) for each in cast("list[object]", data["results"]))
 
+
+#: The reply subject of a ping, with its number.
+_PINGED: Final = re.compile(rf".*\.([0-9]{{1,20}})\.{Operation.PING}\.{re.escape(SUFFIX)}", re.ASCII).fullmatch
 
 _LOST: Final = "expected the stream to get every message, some never came"
 _BEHIND: Final = "expected the stream to take every message, it ended the batch before these"

@@ -257,6 +257,55 @@ def test_faults_that_nobody_takes_are_bounded_and_counted(monkeypatch) -> None:
     assert of.port.notices == [(IngestNotice.RESULTS_DROPPED, 2)]
 
 
+def test_refused_messages_are_under_way_no_more_although_nothing_is_acknowledged() -> None:
+    of = opened(gaps="ok")
+    put(of, 3)
+    assert not of.room
+    for number in range(1, 200):
+        say(of, err(number))
+        assert of.room
+        put(of, of.room)
+
+    assert of.acked == 0
+    assert of.sent == 203
+
+
+def test_messages_that_never_came_are_under_way_no_more() -> None:
+    of = opened(gaps="ok")
+    put(of, 3)
+    say(of, gap(2, 4))
+    put(of, 3)
+    assert not of.room
+    say(of, gap(4, 7))
+    put(of, 3)
+
+    assert of.acked == 0
+
+
+def test_faults_that_were_lost_with_a_link_hold_no_place_once_a_ping_is_answered() -> None:
+    of = opened(gaps="ok")
+    put(of, 3)
+    down(of)
+    up(of)
+    say(of, ack(0), at=1)
+    assert not of.room  # an answer that was on its way says nothing of those behind it
+    say(of, ack(0))
+    put(of, 4)
+
+    assert (of.acked, of.sent) == (0, 8)
+
+
+@pytest.mark.parametrize("number", ["x", "9" * 6000, ""])
+def test_a_reply_subject_that_is_no_ping_of_ours_settles_nothing(number: str) -> None:
+    of = opened(gaps="ok")
+    put(of, 3)
+    subject = sent(of)[0].reply.split(".b.", maxsplit=1)[0] + f".b.10.ok.{number}.4.$FI"
+    of.delivered([(of.port.sid, subject, "", None, json.dumps(ack(0)).encode())], 0.0)
+
+    assert not of.room
+    assert of.state is IngestState.OPEN
+
+
 @pytest.mark.parametrize("members", [gap(0, 1), gap(5, 9), gap(2, 2), err(0), err(3), b"pong", {"type": "x"}])
 def test_an_answer_about_what_was_not_sent_is_no_answer(members: object) -> None:
     of = opened()
@@ -367,8 +416,8 @@ def test_silence_is_broken_by_a_ping_and_a_ping_without_answer_is_the_end() -> N
     of = opened(timeout=2.0)
     assert of.deadline == QUIET
     put(of, 1, 1.0)
-    assert of.deadline == 1.0 + QUIET
-    of.ticked(6.0)
+    assert of.deadline == QUIET
+    of.ticked(QUIET)
     assert words(of, 2) == ["b.10.fail.2.4.$FI"]
     say(of, ack(0), 6.5)
     assert of.deadline == 6.5 + QUIET
@@ -377,6 +426,64 @@ def test_silence_is_broken_by_a_ping_and_a_ping_without_answer_is_the_end() -> N
 
     with pytest.raises(RequestTimeout, match=r"0 messages were dealt with, of the 2 behind it is not known"):
         of.take(13.5)
+
+
+@pytest.mark.parametrize(("timeout", "pause"), [(10.0, 5.5), (5.0, 1.0), (5.0, 4.9), (7.0, 5.0), (60.0, 6.0)])
+def test_a_stream_that_is_silent_is_noticed_however_often_messages_are_put(
+    timeout: float, pause: float
+) -> None:
+    of = opened(timeout=timeout, flow=500)
+    say(of, ack(0, 500))
+    now = 0.0
+    while not of.ended and now < 600.0:
+        now += pause
+        while of.deadline is not None and of.deadline <= now:
+            of.ticked(of.deadline)
+        if not of.ended:
+            put(of, 1, now)
+
+    assert isinstance(of.error, RequestTimeout)
+    assert now < QUIET + timeout + pause
+
+
+def test_pings_go_on_while_their_answer_is_waited_for_so_the_stream_does_not_forget_the_batch() -> None:
+    of = opened(timeout=30.0)
+    while not of.ended:
+        of.ticked(of.deadline)
+
+    assert len(words(of, 1)) == 6
+    assert set(words(of, 1)) == {"b.10.fail.1.4.$FI"}
+
+
+def test_stalls_end_when_the_stream_wants_more_or_a_ping_finds_a_lost_answer_n077() -> None:
+    of = opened(gaps="ok", flow=100)
+    say(of, ack(0, 100))
+    put(of, 199)
+    assert not of.room
+    say(of, ack(100, 50))
+    assert not of.room
+    say(of, ack(150, 50))
+    put(of, 50)
+    assert not of.room
+    of.ticked(QUIET)
+    say(of, ack(150, 50), QUIET)  # the answer to the ping: what it does not acknowledge it had refused, and that was lost
+    assert of.room
+    assert {word.rsplit(".", 2)[0] for word in words(of)} == {f"b.100.ok.{number}" for number in range(1, 251)}
+    silent = opened(timeout=3.0, flow=100)
+    silent.ticked(QUIET)
+    silent.ticked(QUIET + 3.0)
+
+    assert isinstance(silent.error, RequestTimeout)
+
+
+def test_the_end_of_a_batch_by_the_stream_is_followed_by_no_ping() -> None:
+    of = opened(timeout=8.0)
+    put(of, 3)
+    say(of, err(2), 1.0)
+    assert of.deadline == 9.0
+    of.ticked(9.0)
+
+    assert len(sent(of)) == 4
 
 
 def test_the_first_answer_and_the_last_are_waited_for_so_long() -> None:

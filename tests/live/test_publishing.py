@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -27,6 +28,7 @@ from jsproto import (
     PublishOptions,
     RequestTimeout,
     Schedule,
+    StreamFull,
     WrongLastMessageId,
     WrongLastSequence,
     WrongStream,
@@ -465,6 +467,45 @@ def test_a_refused_message_is_told_and_the_mode_says_what_becomes_of_the_rest(fa
     assert all(isinstance(each.error, MessagesLost) for each in faults[1:])
     assert len(stored(fast)) == left
     assert ack.seq == left
+
+
+def test_an_ingest_into_a_full_stream_goes_on_and_tells_each_refused_message(make, since, within):
+    if not since(2, 14):
+        pytest.skip("2.14")
+    full = make(allow_batched=True, max_msgs=7, discard="new")
+    with within(5.0), full.ingest(gaps="ok", flow=4) as ingest:
+        for number in range(60):
+            ingest.put(("p.a", b"%d" % number))
+        ingest.drain()
+        *faults, ack = ingest.results()
+
+    assert [each.first for each in faults] == list(range(8, 61))
+    assert all(isinstance(each.error, StreamFull) for each in faults)
+    assert (ack.count, len(stored(full))) == (60, 7)
+
+
+def test_an_ingest_whose_expectations_all_fail_goes_on(fast, within):
+    with within(5.0), fast.ingest(gaps="ok", flow=3) as ingest:
+        for number in range(40):
+            ingest.put(compose("p.a", b"%d" % number, expected_last_sequence=77))
+        ingest.drain()
+        *faults, ack = ingest.results()
+
+    assert [each.first for each in faults] == list(range(1, 41))
+    assert (ack.count, stored(fast)) == (40, [])
+
+
+def test_a_gap_is_from_the_number_that_was_expected_to_the_one_before_what_came(fast, nc):
+    """The fields are called ``last_seq`` and ``seq``: on the wire both are numbers of messages that the stream has not stored before."""
+    told = []
+    with nc.subscribe("gaps.b.>") as answers:
+        for number, operation in ((1, 0), (2, 1), (5, 1)):
+            nc.publish("p.a", b"%d" % number, reply=f"gaps.b.10.ok.{number}.{operation}.$FI")
+        while not told:
+            answer = answers.next(timeout=5.0)
+            told += [answer.payload] if b"gap" in answer.payload else []
+
+    assert json.loads(told[0]) == {"type": "gap", "last_seq": 3, "seq": 5}
 
 
 def test_a_pause_is_bridged_by_pings(fast, nc):
