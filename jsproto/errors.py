@@ -94,7 +94,15 @@ class PayloadTooLarge(LocalProtocolError, ValueError):
 
 
 class ConversationClosed(LocalProtocolError):
-    """A verb was used on a conversation or connection that is not open (any more)."""
+    """A verb was used on a conversation or connection that is not open (any more).
+
+    If it did not end because the user wished so, its text says why, and ``__cause__`` is the error that ended it.
+    """
+
+    def __init__(self, message: str, reason: JsprotoError | None = None) -> None:
+        super().__init__(message if reason is None else f"{message}: {reason}")
+        if reason is not None:
+            self.__cause__ = reason
 
 
 class BusyConversation(LocalProtocolError):

@@ -47,6 +47,7 @@ from jsproto_io._base import (
     failure_of,
     hands_back,
     headers_of,
+    no_result,
     out_of_time,
     pulls_of,
     reason_of,
@@ -99,7 +100,7 @@ class AsyncClient(Base):
                 connection.close(conversation, now())
             self._kick()
         if item is ENDED:
-            raise ConversationClosed(f"expected a result of {type(conversation).__name__}, it ended without")
+            raise no_result(conversation)
         return item
 
     @overload

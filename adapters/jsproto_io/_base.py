@@ -394,9 +394,16 @@ def out_of_time(feed: Conversation[T], seconds: float) -> RequestTimeout:
     return RequestTimeout(f"expected an item of {type(feed).__name__} within {seconds:g} s, none came")
 
 
-def run_dry(feed: Conversation[T]) -> ConversationClosed:
-    """The error for a reader who wants one item more than there are."""
-    return ConversationClosed(f"expected another item of {type(feed).__name__}, it has ended")
+def run_dry(feed: Conversation[T]) -> JsprotoError:
+    """The error for a reader who wants one item more than there are: it says how the feed ended."""
+    reason: object = getattr(feed, "reason", None)
+    how = f" ({reason.name})" if isinstance(reason, End) else ""
+    return feed.too_late(f"expected another item of {type(feed).__name__}, it has ended{how}")
+
+
+def no_result(conversation: Conversation[T]) -> JsprotoError:
+    """The error for whoever wants the one result of a conversation that ended without."""
+    return conversation.too_late(f"expected a result of {type(conversation).__name__}, it ended without")
 
 
 def reason_of(feed: Conversation[T]) -> End | None:

@@ -44,6 +44,7 @@ from jsproto_io._base import (
     failure_of,
     hands_back,
     headers_of,
+    no_result,
     out_of_time,
     pulls_of,
     reason_of,
@@ -171,7 +172,7 @@ class SyncClient(Base):
                     connection.close(conversation, self._now())
                 self._pump()
         if item is ENDED:
-            raise ConversationClosed(f"expected a result of {type(conversation).__name__}, it ended without")
+            raise no_result(conversation)
         return item
 
     @overload

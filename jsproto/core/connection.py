@@ -117,6 +117,7 @@ class Connection:
         "_secured",
         "_unsent",
         "_verified",
+        "_why",
         "info",
         "outgoing",
         "stats",
@@ -144,6 +145,8 @@ class Connection:
         self._verified = False
         self._secured = False
         self._reason: Refusal | None = None
+        #: What closed the connection, if not the user.
+        self._why: JsprotoError | None = None
         self._failures: deque[JsprotoError] = deque(maxlen=MOST_FAILURES)
         self._unsent = 0
         self._choked = False
@@ -267,7 +270,7 @@ class Connection:
         """
         now = self._at(now)
         if self._link.state in OVER:
-            raise ConversationClosed("expected an open connection, this one is closed")
+            raise self._too_late()
         if conversation.port.number:
             raise ConversationClosed("expected a new conversation, this one was opened before")
         self._exchange.open(conversation, now)
@@ -356,7 +359,7 @@ class Connection:
             self._outbound.append(data)
             return True
         if state is LinkState.CLOSING or state is LinkState.CLOSED:
-            raise ConversationClosed("expected an open connection, this one is closed")
+            raise self._too_late()
         if self._outbound.kept_size + len(data) > self._options.max_backlog:
             self._choked = True
             return False
@@ -755,6 +758,7 @@ class Connection:
         if self._link.state in OPEN or self._link.state is LinkState.DIALING:
             self._events.append(HangUp("closed" if error is None else str(error)))
         self._draining = None
+        self._why = error
         self._link.move(LinkInput.CUT)
         self._exchange.unplug()
         self._exchange.close_all(error or ConnectionClosed("the connection was closed"), now)
@@ -832,6 +836,10 @@ class Connection:
         self._exchange.stir(conversation, now)
         self._drained(now)
 
+    def _too_late(self) -> ConversationClosed:
+        """The error of every verb that comes after the end."""
+        return ConversationClosed("expected an open connection, this one is closed", self._why)
+
     def _at(self, now: float) -> float:
         """Time does not run backwards: an earlier moment counts as the last one."""
         if now < self._now:
@@ -848,7 +856,7 @@ class Connection:
         if state is LinkState.CLOSING:
             self._outbound.append(data)
         elif state is LinkState.CLOSED:
-            raise ConversationClosed("expected an open connection, this one is closed")
+            raise self._too_late()
         elif self._outbound.kept_size + len(data) > self._options.max_backlog:
             raise OutboundFull(f"expected at most {self._options.max_backlog} bytes kept while no link is up")
         else:

@@ -32,7 +32,7 @@ from attrs import frozen
 
 from jsproto.core.spares import Inbox, Spares
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
-from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode_sub
@@ -511,6 +511,18 @@ class Conversation(Stateful, Generic[T_co]):
         if self.error is not None:
             raise self.error
         return ENDED
+
+    def too_late(self, expected: str, reason: JsprotoError | None = None) -> JsprotoError:
+        """What to raise at a user who offers or wants something that this one takes or gives no more.
+
+        Args:
+            expected: what there should have been, and what there is.
+            reason: why it is over although it did not fail.
+
+        Returns:
+            the error that ended it, else `ConversationClosed`, which carries the reason.
+        """
+        return self.error or ConversationClosed(expected, reason)
 
     def end(self, error: JsprotoError | None = None) -> None:
         """End for the user and give up the interest."""

@@ -92,7 +92,8 @@ class AckNext(Consume[M]):
             raise LocalProtocolError(f"expected a message of this feed, seen {shorten(item)}")
         if not self.port.up:
             if self.ended:
-                raise ConversationClosed("expected an open feed, or a link for the ack; this one has ended")
+                expected = "expected an open feed, or a link for the ack; this one has ended"
+                raise ConversationClosed(expected, self.error)
             return False
         self.wanted = True
 

@@ -33,7 +33,6 @@ from jsproto.core.message import Message
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    ConversationClosed,
     Disconnected,
     InvalidConfig,
     JsprotoError,
@@ -258,10 +257,8 @@ class BatchPublish(Conversation[PubAck]):
             JsprotoError: what ended it.
         """
         subject, payload, headers = outgoing(item)
-        if self.error is not None:
-            raise self.error
         if self._draining or self.ended:
-            raise ConversationClosed("expected a batch that takes messages, this one is committed or over")
+            raise self.too_late("expected a batch that takes messages, this one is committed or over")
         if not self.room:
             return False
         self._rules.take(subject, headers)

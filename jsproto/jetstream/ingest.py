@@ -40,10 +40,9 @@ from typing import ClassVar, Final, TypeAlias, cast, final
 from attrs import frozen
 
 from jsproto.core.conversation import Conversation, Wish
-from jsproto.core.state import PART, PLAIN, Codecs, Word, error_read, error_written
+from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Word, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    ConversationClosed,
     Disconnected,
     InvalidConfig,
     JsprotoError,
@@ -228,6 +227,7 @@ class FastIngest(Conversation[IngestResult]):
         "_quiet",
         "_results",
         "_stem",
+        "_stopped",
         "_timeout",
         "acked",
         "dropped",
@@ -246,6 +246,7 @@ class FastIngest(Conversation[IngestResult]):
         "_links": PLAIN,
         "_msgs": PLAIN,
         "_stem": PLAIN,
+        "_stopped": ERROR,
         "acked": PLAIN,
         "dropped": PLAIN,
         "sent": PLAIN,
@@ -285,6 +286,8 @@ class FastIngest(Conversation[IngestResult]):
         #: The last number that the stream has spoken of: those behind it are under way.
         self._heard = 0
         self._draining = False
+        #: The first fault. In mode ``fail`` the stream ends the batch for it, and no message is sent behind it.
+        self._stopped: JsprotoError | None = None
         self._results: deque[IngestResult] = deque()
         self.sent = 0
         self.acked = 0
@@ -301,7 +304,9 @@ class FastIngest(Conversation[IngestResult]):
 
     @property
     def room(self) -> bool:
-        """Whether a message would be sent."""
+        """Whether a message would be sent, or refused at once because the stream has ended the batch."""
+        if self._broken:
+            return not self._draining and not self.ended
         if self._draining or not self.port.up:
             return False
         if self.state is IngestState.OPEN:
@@ -326,14 +331,14 @@ class FastIngest(Conversation[IngestResult]):
         Raises:
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
-            ConversationClosed: it is draining, or the stream has ended it.
+            ConversationClosed: it is draining, or the stream has ended it; then the fault that it was ended for is the ``__cause__``.
             JsprotoError: what ended it.
         """
         subject, payload, headers = outgoing(item)
-        if self.error is not None:
-            raise self.error
-        if self._draining or self.ended:
-            raise ConversationClosed("expected an ingest that takes messages, this one is draining or over")
+        if self._draining or self.ended or self._broken:
+            raise self.too_late(
+                "expected an ingest that takes messages, this one is draining or over", self._stopped
+            )
         if not self.room:
             return False
         self.sent += 1
@@ -429,6 +434,8 @@ class FastIngest(Conversation[IngestResult]):
 
     def _judge(self, subject: str, body: bytes, now: float) -> None:
         """One answer."""
+        if not self.sent:
+            raise InvalidPubAck("expected no answer before the first message", body)
         try:
             said = ingest_answer(body, Asked(what=f"fast batch {self._id}", subject=self._last))
         except JetStreamError as error:
@@ -446,13 +453,14 @@ class FastIngest(Conversation[IngestResult]):
                 if self.state is not IngestState.ASKING or pinged is not None:
                     self._move(IngestInput.ANSWERED)
             case FlowGap(last_seq, seq):
-                self._fault(last_seq, seq - 1, MessagesLost(_LOST))
+                lost = f"expected the stream to get every message, {last_seq} to {seq - 1} never came"
+                self._fault(last_seq, seq - 1, MessagesLost(lost))
             case FlowError(seq, refusal):
                 self._fault(seq, seq, refusal)
             case _:
                 self._over(said, body)
                 return
-        if self._gaps is GapMode.FAIL and self._faulted:
+        if self._broken:
             self._move(IngestInput.COMPLETED)  # the stream ends it, and its acknowledgement follows
         if self.state is IngestState.OPEN:
             self.timers.stop(IngestTimer.ANSWER)
@@ -461,6 +469,11 @@ class FastIngest(Conversation[IngestResult]):
             self.timers.stop(IngestTimer.QUIET)
             self.timers.set(IngestTimer.ANSWER, now + self._timeout)
         self._settle(now)
+
+    @property
+    def _broken(self) -> bool:
+        """Whether the stream ends the batch for a fault."""
+        return self._gaps is GapMode.FAIL and self._stopped is not None
 
     def _pinged(self, subject: str) -> int | None:
         """The number of the ping that is answered on this subject, ``None`` if it is no ping of this batch."""
@@ -486,7 +499,10 @@ class FastIngest(Conversation[IngestResult]):
         self.acked = max(self.acked, count)
         rest = max(count, self._faulted) + 1
         if rest <= self.sent:
-            self._fault(rest, self.sent, MessagesLost(_BEHIND))
+            behind = (
+                f"expected the stream to take every message, it ended the batch before {rest} to {self.sent}"
+            )
+            self._fault(rest, self.sent, MessagesLost(behind))
         self._results.append(ack)
         self.end()
 
@@ -495,6 +511,8 @@ class FastIngest(Conversation[IngestResult]):
             raise InvalidPubAck(f"expected numbers of 1 to {self.sent} in an answer, seen {first} to {last}")
         self._faulted = max(self._faulted, last)
         self._heard = max(self._heard, last)
+        if self._stopped is None:
+            self._stopped = error
         self._results.append(IngestFault(first=first, last=last, error=error))
         if len(self._results) > MOST_RESULTS:
             if not self.dropped:
@@ -563,10 +581,9 @@ class FastIngest(Conversation[IngestResult]):
 
 
 #: The reply subject of a ping, with its number.
-_PINGED: Final = re.compile(rf".*\.([0-9]{{1,20}})\.{Operation.PING}\.{re.escape(SUFFIX)}", re.ASCII).fullmatch
-
-_LOST: Final = "expected the stream to get every message, some never came"
-_BEHIND: Final = "expected the stream to take every message, it ended the batch before these"
+_PINGED: Final = re.compile(
+    rf".*\.([0-9]{{1,20}})\.{Operation.PING}\.{re.escape(SUFFIX)}", re.ASCII
+).fullmatch
 
 
 def _written(result: IngestResult) -> object:

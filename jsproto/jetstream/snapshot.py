@@ -32,7 +32,6 @@ from jsproto.core.message import Message
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    ConversationClosed,
     Disconnected,
     InvalidConfig,
     InvalidResponse,
@@ -439,12 +438,8 @@ class Restore(Transfer[StreamInfo]):
         """
         if not isinstance(item, (bytes, bytearray)) or not item:
             raise LocalProtocolError(f"expected a chunk of bytes, got {type(item).__name__}")
-        if self.error is not None:
-            raise self.error
         if self._draining or self.ended:
-            raise ConversationClosed(
-                "expected a restore that takes chunks, this one is draining or has ended"
-            )
+            raise self.too_late("expected a restore that takes chunks, this one is draining or has ended")
         if not self.room:
             self.refused_put = True
             return False

@@ -46,7 +46,6 @@ from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, Word, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
-    ConversationClosed,
     Disconnected,
     InvalidConfig,
     JsprotoError,
@@ -329,16 +328,15 @@ class PublishWindow(Conversation[PublishResult]):
         """Publish a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
 
         Raises:
-            ConversationClosed: the window is draining or has ended.
+            ConversationClosed: the window is draining or has ended well.
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
             WindowFull: there was no room for ``stall_wait``.
+            JsprotoError: what ended the window.
         """
         subject, payload, headers = unpacked(item)
         if self._draining or self.ended:
-            raise ConversationClosed(
-                "expected a window that takes messages, this one is draining or has ended"
-            )
+            raise self.too_late("expected a window that takes messages, this one is draining or has ended")
         publish_subject(subject)
         flight = self._flight
         size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
@@ -418,7 +416,7 @@ class PublishWindow(Conversation[PublishResult]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
         adrift = self._adrift() if self._resend else ()
-        text = "link lost before the acknowledgement came; unknown if stored"
+        text = f"link lost before the acknowledgement came ({error}); unknown if stored"
         self._give_up(Outcome.DISCONNECTED, Disconnected(text))
         for message in adrift:
             self._flight.again(f"{_ADRIFT}{message[NUMBER]}", message)
@@ -457,7 +455,8 @@ class PublishWindow(Conversation[PublishResult]):
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """End now; what is open ends with it."""
         if not self.ended:
-            text = "closed before the acknowledgement came; unknown if stored"
+            why = "" if error is None else f" ({error})"
+            text = f"closed before the acknowledgement came{why}; unknown if stored"
             self._give_up(Outcome.CLOSED, ConnectionClosed(text))
             self._bound()
             self._relieved()

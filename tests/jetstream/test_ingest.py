@@ -214,7 +214,10 @@ def test_in_mode_fail_the_first_fault_ends_it_and_what_is_behind_is_told_too() -
     of = opened()
     put(of, 3)
     say(of, err(2))
-    assert not of.offered(("s.a", b"x"), 0.0)
+    with pytest.raises(ConversationClosed, match="wrong") as caught:
+        of.offered(("s.a", b"x"), 0.0)
+    assert isinstance(caught.value.__cause__, WrongLastSequence)
+    assert len(sent(of)) == 4
     say(of, ack(1))
     assert of.state is IngestState.COMMITTING
     say(of, whole(1))
@@ -223,8 +226,9 @@ def test_in_mode_fail_the_first_fault_ends_it_and_what_is_behind_is_told_too() -
         (2, 2),
         (3, 4),
     ]
-    with pytest.raises(ConversationClosed):
+    with pytest.raises(ConversationClosed, match="wrong") as caught:
         of.offered(("s.a", b"x"), 0.0)
+    assert isinstance(caught.value.__cause__, WrongLastSequence)
 
 
 def test_a_gap_in_mode_fail_is_the_same() -> None:
@@ -234,6 +238,50 @@ def test_a_gap_in_mode_fail_is_the_same() -> None:
     say(of, whole(1))
 
     assert [(each.first, each.last) for each in results(of)[:-1]] == [(2, 3), (4, 4)]
+
+
+def test_a_gap_stops_the_sender_at_once_in_mode_fail_and_is_told_in_mode_ok_n076() -> None:
+    of = fast(flow=200)
+    put(of, 1)
+    say(of, ack(0, 100))
+    put(of, 199)
+    assert not of.room
+    say(of, gap(121, 131))
+
+    assert of.room  # whoever waits for room is woken
+    with pytest.raises(ConversationClosed, match="121 to 130 never came") as caught:
+        of.offered(("s.a", b"x"), 0.0)
+    assert isinstance(caught.value.__cause__, MessagesLost)
+    assert len(sent(of)) == 200
+    say(of, whole(120))
+    assert [(each.first, each.last) for each in results(of)[:-1]] == [(121, 130), (131, 200)]
+    assert of.acked == 120
+    going = fast(flow=200, gaps="ok")
+    put(going, 1)
+    say(going, ack(0, 200))
+    put(going, 199)
+    say(going, gap(121, 131))
+    put(going, 1)
+    fault = going.take(0.0)
+    assert isinstance(fault, IngestFault)
+    assert (fault.numbers, going.acked) == (range(121, 131), 0)
+
+
+def test_whoever_offers_to_a_batch_that_the_stream_has_ended_by_itself_hears_why() -> None:
+    of = opened(gaps="ok")
+    put(of, 3)
+    say(of, whole(2))
+
+    with pytest.raises(ConversationClosed, match="ended the batch before 3 to 4"):
+        of.offered(("s.a", b"x"), 0.0)
+
+
+def test_an_answer_before_the_first_message_is_none() -> None:
+    of = fast()
+    of.delivered([(of.port.sid, "x.b.10.ok.1.0.$FI", "", None, json.dumps(ack(1)).encode())], 0.0)
+
+    with pytest.raises(InvalidPubAck, match="before the first message"):
+        of.offered(("s.a", b"x"), 0.0)
 
 
 def test_a_batch_that_the_stream_ends_by_itself_says_what_is_behind() -> None:
@@ -466,9 +514,13 @@ def test_stalls_end_when_the_stream_wants_more_or_a_ping_finds_a_lost_answer_n07
     put(of, 50)
     assert not of.room
     of.ticked(QUIET)
-    say(of, ack(150, 50), QUIET)  # the answer to the ping: what it does not acknowledge it had refused, and that was lost
+    say(
+        of, ack(150, 50), QUIET
+    )  # the answer to the ping: what it does not acknowledge it had refused, and that was lost
     assert of.room
-    assert {word.rsplit(".", 2)[0] for word in words(of)} == {f"b.100.ok.{number}" for number in range(1, 251)}
+    assert {word.rsplit(".", 2)[0] for word in words(of)} == {
+        f"b.100.ok.{number}" for number in range(1, 251)
+    }
     silent = opened(timeout=3.0, flow=100)
     silent.ticked(QUIET)
     silent.ticked(QUIET + 3.0)

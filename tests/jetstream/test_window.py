@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from jsproto.core.conversation import Port, Wish
 from jsproto.errors import (
+    AuthorizationFailed,
     ConnectionClosed,
     ConversationClosed,
     Disconnected,
@@ -638,6 +639,26 @@ def test_closing_twice_is_closing_once():
     assert window.take(0.2) is ENDED
     with pytest.raises(ConversationClosed):
         window.offered(("a", b""), 0.3)
+
+
+def test_a_window_that_an_error_has_ended_raises_it_and_each_result_tells_it():
+    window = opened()
+    put(window, "a")
+    locked_out = AuthorizationFailed("locked out")
+    window.closed(locked_out, 0.1)
+
+    with pytest.raises(AuthorizationFailed, match="locked out"):
+        window.offered(("a", b""), 0.3)
+    [left] = window.take_all(0.3)
+    assert (left.outcome, "(locked out)" in str(left.error)) == (Outcome.CLOSED, True)
+
+
+def test_a_result_tells_what_the_link_was_lost_with():
+    window = opened()
+    put(window, "a")
+    lose(window)
+
+    assert "(gone)" in str(results(window)[0].error)
 
 
 # ------------------------------------------------------------------------------------------------ results

@@ -484,6 +484,21 @@ def test_an_ingest_into_a_full_stream_goes_on_and_tells_each_refused_message(mak
     assert (ack.count, len(stored(full))) == (60, 7)
 
 
+def test_an_ingest_that_the_stream_ends_says_why_to_whoever_puts_more(make, since, within):
+    if not since(2, 14):
+        pytest.skip("2.14")
+    full = make(allow_batched=True, max_msgs=7, discard="new")
+    messages = (("p.a", b"%d" % number) for number in range(60))
+    with within(5.0), full.ingest(gaps="fail", flow=4) as ingest:
+        with pytest.raises(ConversationClosed, match="maximum messages exceeded") as caught:
+            any(map(ingest.put, messages))
+        *faults, ack = ingest.results()
+
+    assert isinstance(caught.value.__cause__, StreamFull)
+    assert faults[0].first == 8
+    assert (ack.count, len(stored(full))) == (7, 7)
+
+
 def test_an_ingest_whose_expectations_all_fail_goes_on(fast, within):
     with within(5.0), fast.ingest(gaps="ok", flow=3) as ingest:
         for number in range(40):
