@@ -284,3 +284,46 @@ def test_a_line_without_an_end_is_bounded(monkeypatch):
 
     assert [each["rule"] for each in found] == [UNREADABLE]
     assert memory.judge == b""
+
+
+#: Traces that are odd in ways that once cost more than themselves: an ack to no delivery, half a surrogate pair, numbers of more than 64 bits.
+ODD = {
+    "malformed ack": session(3) + rb"> a PUB $JS.ACK.S.C.1.1.1 4\r\n+ACK\r\n" + b"\n",
+    "bad numbers": session(3) + rb"> a PUB $JS.ACK.S.C.1.x.1.1.1 4\r\n+ACK\r\n" + b"\n",
+    "half a pair": session(3).replace(b'"lang":"test"', rb'"lang":"\\ud800"'),
+    "bytes in a subject": session(3) + rb"> a PUB $JS.ACK.S.\xed\xa0\x80.1.1.1.1.0 4\r\n+\xff\xfeK\r\n" + b"\n",
+    "a huge batch": session(3) + 3 * (rb'> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p.9 29\r\n{"batch":9223372036854775807}\r\n' + b"\n"),
+    "the end of time": session(3) + b"@ 999999999999999.5\n= a eof\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_trace_costs_no_other_trace_and_is_judged_itself(name):
+    [batch] = _read([pa.RecordBatch.from_pylist([{"path": "odd", "content": ODD[name]}])])
+    good = batch_of({"one": session(3), "two": session(4, "twice")})
+
+    one, odd, two = (found_in([each])[0] for each in (good.slice(0, 1), batch, good.slice(1)))
+    together = found_in(
+        [pa.Table.from_batches([good.slice(0, 1), batch, good.slice(1)]).combine_chunks().to_batches()[0]]
+    )
+
+    assert together == [one, odd, two]
+    assert {each["rule"] for each in two["violations"]} == {"ack-twice"}
+    assert odd["replay"]["frames"] >= 5
+    assert UNREADABLE not in {each["rule"] for each in odd["violations"]}
+
+
+def test_a_trace_that_the_judge_cannot_bear_is_one_row_that_says_why(monkeypatch):
+    def judged_or_not(records, client, version):
+        if len(list(records)) > 14:
+            raise KeyError("half a \ud800 pair")
+        return judged([], client, version)
+
+    monkeypatch.setattr("jsproto_spark.corpus.batches.judged", judged_or_not)
+
+    one, other = found_in([batch_of({"good": session(3), "bad": session(9)})])
+
+    assert one["violations"] == []
+    [said] = other["violations"]
+    assert (said["rule"], other["trace_id"], other["pulls"]) == (UNREADABLE, "bad", [])
+    assert said["got"].startswith("KeyError: ")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from jsproto.errors import shorten
 from jsproto_spark.corpus import rows
-from jsproto_spark.corpus.judging import judged
+from jsproto_spark.corpus.judging import judged, unjudged
 
 #: Traces of one Arrow batch: a trace may be large, and a batch is held whole.
 TRACES: Final = 64
@@ -54,11 +55,17 @@ def judged_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """Batches of traces as batches of what is in them."""
     for batch in batches:
         for start in range(0, batch.num_rows, TRACES):
-            found = [
-                {"trace_id": row["trace_id"], **judged(rows.records_of(row), row["client"] or "", row["client_version"] or "")}
-                for row in batch.slice(start, TRACES).to_pylist()
-            ]  # fmt: skip
-            yield pa.RecordBatch.from_pylist(found, schema=JUDGED)
+            found = [_judged(row) for row in batch.slice(start, TRACES).to_pylist()]
+            yield rows.batch_of(found, JUDGED)
+
+
+def _judged(row: rows.Row) -> dict[str, Any]:
+    """What is in one trace. A trace that cannot be judged costs its own row and no other: the row says why."""
+    try:
+        found = judged(rows.records_of(row), row["client"] or "", row["client_version"] or "")
+    except Exception as error:  # noqa: BLE001 - whatever a trace does to the judge, the other traces are judged
+        found = unjudged(f"{type(error).__name__}: {shorten(str(error))}")
+    return {"trace_id": row["trace_id"], **found}
 
 
 def ddl(kind: pa.DataType) -> str:

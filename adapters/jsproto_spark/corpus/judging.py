@@ -16,8 +16,7 @@ from hashlib import sha256
 from typing import Any, Final, cast, final
 
 from jsproto import __version__
-from jsproto.errors import LocalProtocolError
-from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import End
 from jsproto.trace.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
 from jsproto.trace.ledger import ConsumerKey, Link, SeenPull
@@ -155,7 +154,7 @@ class Judging:
         self._acks[verb] += 1
         try:
             self._acks["redelivered"] += AckSubject.parse(fact.command.subject).num_delivered > 1
-        except LocalProtocolError:
+        except InvalidAckSubject:
             return
         heard = None if fact.delivery is None else self._lines.get(fact.delivery.line)
         if heard is not None and verb != "in_progress":
@@ -174,6 +173,25 @@ def violation(finding: Finding) -> dict[str, Any]:
         "got": finding.words,
         "expected": finding.right,
     }
+
+
+#: The rule of a finding that says why a trace could not be judged.
+UNREADABLE: Final = "trace-unreadable"
+
+
+def unjudged(why: str) -> dict[str, Any]:
+    """The tables of a trace that could not be judged: empty, but for one finding that says why."""
+    told = {
+        "rule": UNREADABLE,
+        "clause": "",
+        "severity": "error",
+        "line": 0,
+        "t_ns": 0,
+        "conn": "",
+        "got": why,
+        "expected": "a trace",
+    }
+    return {**Judging().result(), "violations": [told]}
 
 
 def judged(records: Iterable[tuple[int, Record]], client: str = "", version: str = "") -> dict[str, Any]:

@@ -28,15 +28,13 @@ from jsproto.trace.kept import kept, taken_up
 from jsproto.trace.lint import Finding, Lint
 from jsproto.trace.reading import MOST_LINE, lines_of, text_of
 from jsproto.trace.rules.table import Severity
-from jsproto_spark.corpus.judging import violation
+from jsproto_spark.corpus.judging import UNREADABLE, violation
 
 #: The store of states that this needs.
 STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 #: What goes out.
 FOUND: Final = "trace_id string, rule string, clause string, severity string, line bigint, t_ns bigint, conn string, got string, expected string"
 _STATE: Final = "memory binary, at double, hidden bigint, line bigint, rest binary"
-#: The rule that a text breaks which is no trace.
-UNREADABLE: Final = "trace-unreadable"
 
 
 @frozen(kw_only=True)

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
+from jsproto.jetstream.api.values import INT64_MAX
 from jsproto.trace.client import json_object
 from jsproto.trace.reading import Trace, TraceError
 from jsproto.trace.recording import Happened, Received, Record, Sent, Waited, Wished
@@ -86,6 +87,28 @@ def records_of(row: Row) -> Iterator[tuple[int, Record]]:
     events: Sequence[Row] = row["ev"] or ()
     for event in events:
         yield event["line"], _record(event)
+
+
+def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as a batch. What Arrow cannot hold (half a surrogate pair, more than 64 bits) is put into what it can."""
+    try:
+        return pa.RecordBatch.from_pylist(list(found), schema=schema)
+    except (ValueError, OverflowError):
+        return pa.RecordBatch.from_pylist([_held(row) for row in found], schema=schema)
+
+
+def _held(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case int() if not isinstance(value, bool):
+            return max(-INT64_MAX, min(value, INT64_MAX))
+        case list():
+            return [_held(each) for each in cast("list[object]", value)]
+        case dict():
+            return {name: _held(each) for name, each in cast("dict[str, object]", value).items()}
+        case _:
+            return value
 
 
 def _event(line: int, record: Record) -> dict[str, Any]:

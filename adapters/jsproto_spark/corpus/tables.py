@@ -99,4 +99,4 @@ def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for file in batch.to_pylist():
             row = rows.row_of(file["path"], lines_of(file["content"]))
-            yield pa.RecordBatch.from_pylist([row], schema=rows.SCHEMA)
+            yield rows.batch_of([row], rows.SCHEMA)

@@ -27,6 +27,11 @@ def _headers(fact: Published) -> Headers:
     return Headers.parse(fact.command.block or b"NATS/1.0\r\n\r\n")
 
 
+def _digits(value: str) -> bool:
+    """ASCII digits: other scripts have some too, which no server reads, and neither does ``int``."""
+    return value.isascii() and value.isdigit()
+
+
 def _damaged(fact: Published) -> str | None:
     if not fact.command.block:
         return None
@@ -73,7 +78,7 @@ def _retried(fact: Published) -> str | None:
 def _number(fact: Published) -> str | None:
     for name in ("Nats-Expected-Last-Sequence", "Nats-Expected-Last-Subject-Sequence"):
         value = _headers(fact).last(name)
-        if value is not None and not value.isdigit():
+        if value is not None and not _digits(value):
             return f"{name} is {value[:40]!r}, no number: the server takes it for a mismatch"
     return None
 
@@ -98,7 +103,7 @@ def _incr(fact: Published) -> str | None:
     value = _headers(fact).last("Nats-Incr")
     if value is None:
         return None
-    if value[:1] not in {"+", "-"} or not value[1:].isdigit():
+    if value[:1] not in {"+", "-"} or not _digits(value[1:]):
         return f"Nats-Incr is {value[:40]!r}, and must be a sign and digits"
     return "a message with Nats-Incr has an empty payload" if fact.command.payload else None
 
@@ -110,7 +115,7 @@ def _batch(fact: Published) -> str | None:
         return None
     if not name or len(name.encode("utf-8", "surrogateescape")) > _MOST_BATCH_ID:
         return f"a batch id has 1 to {_MOST_BATCH_ID} bytes"
-    if sequence is None or not sequence.isdigit() or int(sequence[:19]) < 1:
+    if sequence is None or not _digits(sequence) or int(sequence[:19]) < 1:
         return "a message of a batch has a sequence from 1"
     return None
 
