@@ -7,6 +7,7 @@ SIGTERM ends a command like Ctrl-C does, so that a server which was started is s
 from __future__ import annotations
 
 import argparse
+import io
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -39,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever a peer says can be shown, in any locale
     words = parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = words.command
     return command(words)

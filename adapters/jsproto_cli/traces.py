@@ -15,7 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from jsproto.trace.ladder import as_text, mermaid, rungs
+from jsproto.trace.ladder import as_text, mermaid, rungs, visible
+from jsproto.trace.ledger import seconds
 from jsproto.trace.lint import RULES, Finding, Lint
 from jsproto.trace.reading import MOST_LINE, Trace, TraceError
 from jsproto.trace.replay import Cuts, Divergence, Replay
@@ -153,12 +154,12 @@ def _show(
     path: Path, found: list[Finding], counted: Counter[str], error: str | None, *, verbose: bool
 ) -> None:
     said = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items()))
-    print(error or f"{path}: {said or 'nothing found'}")
+    _say(error or f"{path}: {said or 'nothing found'}")
     for each in found if verbose else ():
-        print(
+        _say(
             f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value.lower()} {each.rule}: {each.words}"
         )
-        print(f"      {each.clause}. {each.right}")
+        _say(f"      {each.clause}. {each.right}")
 
 
 def _lint_summary(files: int, findings: Counter[str], bad: int, differing: int | None) -> None:
@@ -201,9 +202,9 @@ def run_replay(words: argparse.Namespace) -> int:
             error = located(path, fault)
         except Divergence as fault:
             error = f"{path}, line {line}: {fault}"
-        servers = [each for each in replay.unknown if each[1] == "<"]
-        if error is None and servers:
-            error = f"{path}, line {servers[0][2]}: {servers[0][3]}"
+        if error is None and replay.lost:
+            _, _, at, why = replay.lost[0]
+            error = f"{path}, line {at}: {why}"
         again = next((each for each in reruns if each.diverged), reruns[0] if reruns else None)
         bad += error is not None or (again is not None and again.diverged)
         frames += replay.counted.total()
@@ -222,7 +223,7 @@ def run_replay(words: argparse.Namespace) -> int:
             )
         else:
             said = ", ".join(f"{count} {name}" for name, count in sorted(replay.counted.items()))
-            print(error or f"{path}: {replay.commands} commands, {said or 'no frames'}")
+            _say(error or f"{path}: {replay.commands} commands, {said or 'no frames'}")
             if again is not None and again.began:
                 _show_rerun(path, again)
     if not words.json:
@@ -246,12 +247,13 @@ def _show_rerun(path: Path, rerun: Rerun) -> None:
     said = f"{rerun.size} bytes out in {rerun.frames} frames, all equal"
     stop = rerun.stop
     if stop is None:
-        print(f"  run again through our machines: {said}")
+        _say(f"  run again through our machines: {said}")
     elif stop.diverged:
-        print(f"{path}, line {stop.line}: run again, {stop.words}")
-        print("\n".join(f"  {each}" for each in stop.context))
+        _say(f"{path}, line {stop.line}: run again, {stop.words}")
+        for each in stop.context:
+            _say(f"  {each}")
     else:
-        print(f"  run again through our machines up to line {stop.line}: {said}; then {stop.words}")
+        _say(f"  run again through our machines up to line {stop.line}: {said}; then {stop.words}")
 
 
 # ------------------------------------------------------------------------------------------------ inspect, ladder, diff
@@ -273,17 +275,19 @@ def run_inspect(words: argparse.Namespace) -> int:
     for name, value in told.items():
         if isinstance(value, dict):
             counts = cast("dict[str, int]", value)
-            print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()))
+            _say(f"{name}: " + ", ".join(f"{key} {count}" for key, count in counts.items()))
         elif not isinstance(value, list):
-            print(f"{name}: {value}")
+            _say(f"{name}: {value}")
     for link in summary.observer.links:
         server = "" if link.info is None else link.info.version
-        print(f"link {link.conn} since {link.at:.3f} s: server {server}, client {link.option('lang')}")
+        _say(
+            f"link {link.conn} since {seconds(link.at):.3f} s: server {server}, client {link.option('lang')}"
+        )
     for pull in summary.pulls:
         fate = "open" if pull.end is None else pull.end.value
         size = f" and {pull.max_bytes} bytes" if pull.max_bytes else ""
         status = f" ({pull.status})" if pull.status else ""
-        print(
+        _say(
             f"pull in line {pull.line}: {pull.got} of {pull.batch}{size} from {'.'.join(pull.consumer)}, {fate}{status}"
         )
     return 0
@@ -372,9 +376,14 @@ def located(path: Path, error: Exception) -> str:
     return f"{path}{line}: {reason}"
 
 
+def _say(line: str) -> None:
+    """One line, whatever a peer had a hand in it."""
+    print(visible(line))
+
+
 def failed(message: str) -> int:
     """Says what went wrong; the exit code for it."""
-    print(message, file=sys.stderr)
+    print(visible(message), file=sys.stderr)
     return 1
 
 

@@ -66,7 +66,7 @@ def run(words: argparse.Namespace) -> int:
     except (TraceError, OSError) as error:
         return failed(located(words.path, error))
     viewing.finish()
-    data = page(viewing, words.path.name, trace.about).encode()
+    data = page(viewing, words.path.name, trace.about).encode(errors="xmlcharrefreplace")
     try:
         output.write_bytes(data)
     except OSError as error:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.trace.client import api_call, pull_of
 from jsproto.trace.framing import client_reader, server_reader
+from jsproto.trace.ledger import seconds
 from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
@@ -116,17 +117,25 @@ def _publish(command: PubLine) -> str:
         return f"{payload.decode('utf-8', 'replace') or 'ack'} to {subject}"
     verb, names = api_call(subject)
     if verb == "CONSUMER.MSG.NEXT" and len(names) > 1:
-        pull = pull_of((names[0], names[1]), command.reply, payload, 0.0, 0)
+        pull = pull_of((names[0], names[1]), command.reply, payload, 0, 0)
         size = f" and {pull.max_bytes} bytes" if pull.max_bytes else ""
-        return f"pull {pull.batch}{size} from {names[0]}.{names[1]}, expires {pull.expires:g} s, to {command.reply}"
+        return f"pull {pull.batch}{size} from {names[0]}.{names[1]}, expires {seconds(pull.expires):g} s, to {command.reply}"
     if verb:
         return f"{verb} {' '.join(names)}".rstrip()
     return f"publish {subject} ({len(payload)} bytes)" + (f", reply {command.reply}" if command.reply else "")
 
 
+def visible(text: str) -> str:
+    """Text of a peer for a terminal: what does not print (controls, marks of direction, halves of a surrogate pair) is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 def as_text(rung: Rung, width: int = _WIDTH) -> str:
     """A rung for a terminal."""
     arrow = {">": "──▶", "<": "◀──", "!": " ! ", "=": " = "}[rung.way]
+    rung = rung._replace(conn=visible(rung.conn), words=visible(rung.words))
     words = rung.words if len(rung.words) <= width else rung.words[: width - 1] + "…"
     return f"{rung.line:>7} {rung.at:>12.6f} {rung.conn or '-':>4} {arrow} {words}"
 
@@ -135,8 +144,8 @@ def mermaid(ladder: Iterable[Rung]) -> Iterator[str]:
     """The ladder as a Mermaid ``sequenceDiagram``."""
     yield "sequenceDiagram"
     for rung in ladder:
-        words = rung.words.replace(";", ",").replace("#", "♯")
-        conn = rung.conn or "world"
+        words = visible(rung.words).replace(";", ",").replace("#", "♯")
+        conn = visible(rung.conn) or "world"
         if rung.way in "<>":
             ends = (conn, "server") if rung.way == ">" else ("server", conn)
             yield f"    {ends[0]}->>{ends[1]}: {words}"

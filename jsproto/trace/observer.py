@@ -32,7 +32,18 @@ from jsproto.trace.facts import (
     Subscribed,
 )
 from jsproto.trace.framing import client_reader, server_reader
-from jsproto.trace.ledger import MOST, MOST_PAST, ROOM, ConsumerKey, Interest, Link, SeenConsumer, bound
+from jsproto.trace.ledger import (
+    MOST,
+    MOST_PAST,
+    ROOM,
+    SECOND,
+    ConsumerKey,
+    Interest,
+    Link,
+    SeenConsumer,
+    bound,
+    seconds,
+)
 from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
 from jsproto.trace.seen.books import Books
 from jsproto.trace.seen.deliveries import Deliveries
@@ -52,10 +63,10 @@ from jsproto.wire.line import (
 )
 from jsproto.wire.parser import Parser
 
-#: A server's PING is answered within so many seconds, or the client has stopped to.
-PING_PATIENCE: Final = 10.0
-#: Seconds within which subscriptions are made again on a new link.
-SUBSCRIBE_PATIENCE: Final = 10.0
+#: A server's PING is answered within so much time, or the client has stopped to.
+PING_PATIENCE: Final = 10 * SECOND
+#: Time within which subscriptions are made again on a new link.
+SUBSCRIBE_PATIENCE: Final = 10 * SECOND
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
 #: Connections that are read at once; where there are more, the oldest are not read any more.
@@ -82,13 +93,13 @@ class _Pong(NamedTuple):
 
     link: Link
     line: int
-    at: float
+    at: int
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         link, line, at = self
         if link.up and (line, at) in link.pings:
             link.pings.remove((line, at))
-            books.tell(PingUnanswered(link, line, now - at))
+            books.tell(PingUnanswered(link, line, seconds(now - at)))
 
 
 class _Again(NamedTuple):
@@ -97,7 +108,7 @@ class _Again(NamedTuple):
     link: Link
     lost: Interest
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         link, lost = self
         known = lost.sid in link.sids or link.interest_in(lost.subject)
         if link.up and not known and "interests" not in link.forgot:
@@ -116,13 +127,15 @@ class Observer:
         consumers: consumers whose configuration is known.
         commands: commands of clients that were read.
         frames: frames of servers that were read.
-        unreadable: directions of links whose bytes made no sense any more: connection, ``<`` or ``>``, and the line.
+        unreadable: links whose server's bytes made no sense from a line on: connection, ``<``, and the line. A link that ended right
+            behind the frame that made none is not among them: nothing that anybody could have read is missing.
     """
 
     __slots__ = (
         "_books",
         "_conns",
         "_deliveries",
+        "_heard_in",
         "_opened_links",
         "_publishes",
         "_pulls",
@@ -150,6 +163,8 @@ class Observer:
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
         self._up = 0
+        #: The line in which the server's bytes came last, of each connection whose server made no sense.
+        self._heard_in: dict[str, int] = {}
         #: Connections were forgotten: what begins in the middle may be one of them, and is not read.
         self._unread = False
 
@@ -169,8 +184,8 @@ class Observer:
             for frame in parser.feed(record.data):
                 self.frames += 1
                 self._heard(link, frame)
-            if parser.failure is not was and len(self.unreadable) < MOST_CONNS:
-                self.unreadable.append((record.conn, "<", line))
+            if parser.failure is not None:
+                self._senseless(record.conn, line, first=parser.failure is not was)
         elif isinstance(record, Sent):
             known = self._conns.get(record.conn) or self._met(record.conn)
             if known is None:
@@ -188,6 +203,14 @@ class Observer:
                 self._told(record)
         elif isinstance(record, Wished):
             self._wished(record)
+
+    def _senseless(self, conn: str, line: int, *, first: bool) -> None:
+        """What the server says cannot be read, or cannot be read any more."""
+        if first and len(self.unreadable) < MOST_CONNS:
+            self.unreadable.append((conn, "<", line))
+            self._heard_in[conn] = line
+        elif conn in self._heard_in:
+            self._heard_in[conn] = line
 
     def _told(self, record: Happened) -> None:
         """Something that the client says about itself."""
@@ -266,6 +289,9 @@ class Observer:
         link = known.link
         link.up = False
         self._up -= 1
+        last = (conn, "<", self._heard_in.pop(conn, 0))
+        if last in self.unreadable:
+            self.unreadable.remove(last)
         for interest in link.interests.values():
             interest.active = False
         link.requests.clear()
@@ -294,7 +320,7 @@ class Observer:
             if frame.text.casefold().startswith("stale") and link.pings:
                 line, at = link.pings.popleft()
                 link.pings.clear()
-                self._books.tell(PingUnanswered(link, line, self._books.now - at))
+                self._books.tell(PingUnanswered(link, line, seconds(self._books.now - at)))
 
     def _message(self, link: Link, frame: Delivery) -> None:
         sid, subject, reply, block, payload = frame

@@ -64,16 +64,23 @@ class Replay:
         unknown: directions of links whose bytes made no sense: connection, ``<`` or ``>``, line, and why.
     """
 
-    __slots__ = ("_cuts", "_facts", "_observers", "_readers", "commands", "counted", "unknown")
+    __slots__ = ("_cuts", "_facts", "_failed", "_observers", "_readers", "commands", "counted", "unknown")
 
     def __init__(self) -> None:
         self._facts: tuple[list[Fact], ...] = ([], [], [])
         self._observers = tuple(Observer(told.append) for told in self._facts)
         self._readers: dict[str, tuple[tuple[Parser, CommandReader], ...]] = {}
         self._cuts = Cuts()
+        self._failed: set[Parser] = set()
         self.counted: Counter[str] = Counter()
         self.commands = 0
         self.unknown: list[tuple[str, str, int, str]] = []
+
+    @property
+    def lost(self) -> list[tuple[str, str, int, str]]:
+        """Those of servers behind which something was left unread: a link that ends in a frame without sense was read to its end."""
+        left = self._observers[0].unreadable
+        return [each for each in self.unknown if each[:3] in left]
 
     def feed(self, line: int, record: Record) -> None:
         """One record through all three.
@@ -113,9 +120,8 @@ class Replay:
         if isinstance(record, Received):
             self.counted.update(map(operation, cast("list[Frame]", read)))
             parser = self._readers[record.conn][0][0]
-            if parser.failure is not None and not any(
-                each[:2] == (record.conn, "<") for each in self.unknown
-            ):
+            if parser.failure is not None and parser not in self._failed:
+                self._failed.add(parser)
                 self.unknown.append((record.conn, "<", line, str(parser.failure)))
         elif isinstance(record, Sent):
             self.commands += len(read)

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -341,3 +344,59 @@ def test_replay_of_a_file_that_ends_in_the_middle_of_a_line_names_the_line_and_b
     told = json.loads(capsys.readouterr().out)
     assert f"own.trace, line {line}: " in told["error"]
     assert told["rerun"] is None
+
+
+# Half a surrogate pair, a control sequence, a mark of direction, and another script: a peer may say them all.
+ODD = r"\\ud800 \\u001b]0;x\\u0007 \\u202e \\u0085 \\u00e9"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect"],
+        ["ladder"],
+        ["ladder", "--mermaid"],
+        ["lint"],
+        ["replay"],
+        ["view"],
+        ["diff"],
+        ["inspect", "--json"],
+    ],
+)
+def test_any_text_of_a_peer_prints_and_nothing_of_it_steers_the_terminal(tmp_path, words, encoding):
+    trace = tmp_path / "x.trace"
+    bad = "- UNKNOWN\\x1b[2J\\xed\\xa0\\x80"
+    trace.write_text(
+        GOOD.replace('"version":"2.15.1"', f'"version":"{ODD}","server_name":"{ODD}"').replace(
+            '"lang":"python"', f'"lang":"{ODD}"'
+        )
+        + f"< a -ERR 'Unknown Protocol Operation {bad}'\\r\\n\n> a SUB {bad} 77\\r\\n\n",
+        encoding="utf-8",
+    )
+    other = [str(tmp_path / "good.trace")] if words == ["diff"] else []
+    (tmp_path / "good.trace").write_text(GOOD)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from jsproto_cli.main import main; raise SystemExit(main())",
+            *words,
+            str(trace),
+            *other,
+        ],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONIOENCODING": encoding,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+        capture_output=True,
+        check=False,
+    )
+
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    assert done.returncode in {0, 1}
+    told = done.stdout.decode(encoding)
+    assert told
+    assert all(each.isprintable() or each == "\n" for each in told)

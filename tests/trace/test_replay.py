@@ -56,3 +56,44 @@ def test_a_piece_of_any_size_is_cut_without_loss(size):
     replay.feed(4, Received(at=2.0, conn="a", data=b"PONG\r\n"))
 
     assert dict(replay.counted) == {"MSG": 1, "PONG": 1}
+
+
+HELLO = [
+    Happened(at=0.0, conn="a", name="connected", detail={}),
+    Received(at=0.0, conn="a", data=b'INFO {"version":"2.15.1"} \r\n'),
+]
+
+
+@pytest.mark.parametrize(
+    "bad", [b"NOSENSE\r\n", b"MSG a\r\n", b"HMSG s 1 99 5\r\nhello\r\n", b"MSG s 1 2\r\nhello\r\n"]
+)
+@pytest.mark.parametrize("end", ["client_close", "lost", "eof", "connected"])
+def test_a_link_that_ends_in_a_malformed_frame_was_read_to_its_end(bad, end):
+    """Whoever spoke there hung up for this frame; nothing behind it is missing."""
+    replay = Replay()
+    for line, record in enumerate([*HELLO, Received(at=1.0, conn="a", data=bad)], start=1):
+        replay.feed(line, record)
+    assert [each[:3] for each in replay.lost] == [("a", "<", 3)]
+
+    replay.feed(4, Happened(at=2.0, conn="a", name=end, detail={}))
+
+    assert replay.lost == []
+    assert [each[:3] for each in replay.unknown] == [("a", "<", 3)]
+
+
+def test_what_comes_behind_a_malformed_frame_is_lost_and_so_is_that_of_a_later_link():
+    replay = Replay()
+    records = [
+        *HELLO,
+        Received(at=1.0, conn="a", data=b"NOSENSE\r\n"),
+        Happened(at=1.0, conn="a", name="lost", detail={}),
+        *HELLO,
+        Received(at=1.0, conn="a", data=b"NOSENSE AGAIN\r\n"),
+        Received(at=1.0, conn="a", data=b"PING\r\n"),
+        Happened(at=1.0, conn="a", name="lost", detail={}),
+    ]
+    for line, record in enumerate(records, start=1):
+        replay.feed(line, record)
+
+    assert [each[:3] for each in replay.unknown] == [("a", "<", 3), ("a", "<", 7)]
+    assert [each[:3] for each in replay.lost] == [("a", "<", 7)]
