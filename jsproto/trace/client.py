@@ -40,7 +40,7 @@ def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
     return "", ()
 
 
-def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: float, line: int) -> SeenPull:
+def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) -> SeenPull:
     """A pull as the server understands its body: nothing, a number, or a JSON object; any other text is one message."""
     pull = SeenPull(consumer=consumer, token=token, body=body, at=at, line=line)
     if body.strip().isdigit() and len(body) < 16:
@@ -51,8 +51,8 @@ def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: float, line: int
     pull.members = frozenset(members)
     pull.batch = max(1, number(members, "batch"))
     pull.max_bytes = max(0, number(members, "max_bytes"))
-    pull.expires = max(0, number(members, "expires")) / 1e9
-    pull.heartbeat = max(0, number(members, "idle_heartbeat")) / 1e9
+    pull.expires = max(0, number(members, "expires"))
+    pull.heartbeat = max(0, number(members, "idle_heartbeat"))
     pull.no_wait = members.get("no_wait") is True
     group, pin = members.get("group"), members.get("id")
     pull.group = group if isinstance(group, str) else ""

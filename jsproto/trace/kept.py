@@ -46,7 +46,7 @@ _SHAPE: Final = {
     and each.__module__ == home.__name__
     and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
 }
-_MAGIC: Final = b"jsproto-judge/1 %08x\n" % zlib.crc32(repr(sorted(_SHAPE.items())).encode())
+_MAGIC: Final = b"jsproto-judge/2 %08x\n" % zlib.crc32(repr(sorted(_SHAPE.items())).encode())
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
 

@@ -21,6 +21,10 @@ from jsproto.wire.frames import Info
 from jsproto.wire.info import release_of
 from jsproto.wire.subjects import subject_matches
 
+#: Nanoseconds of a second. The books count whole nanoseconds: sums of seconds as floats are rounded, and then a time can be due for ever.
+SECOND: Final = 1_000_000_000
+#: The latest time that is counted, in seconds; whatever is later counts as this.
+MOST_SECONDS: Final = 1e15
 #: Entries that one table keeps, the newest.
 MOST: Final = 32_768
 #: Entries that the tables of one kind have together, of all links that are known.
@@ -42,6 +46,17 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
+def nanoseconds(seconds: float) -> int:
+    """A time of a record as the books count it; never below 0."""
+    whole, part = divmod(min(max(seconds, 0.0), MOST_SECONDS), 1)
+    return int(whole) * SECOND + round(part * SECOND)
+
+
+def seconds(count: int) -> float:
+    """Nanoseconds of the books as seconds, for words and for whoever shows them."""
+    return count / SECOND
+
+
 @define(eq=False, kw_only=True)
 class SeenPull:
     """One pull request and what became of it."""
@@ -49,13 +64,14 @@ class SeenPull:
     consumer: ConsumerKey
     token: str
     body: bytes
-    at: float
+    #: Nanoseconds, as all times here.
+    at: int
     line: int
     batch: int = 1
     max_bytes: int = 0
-    #: Seconds; 0 if it waits for ever.
-    expires: float = 0.0
-    heartbeat: float = 0.0
+    #: 0 if it waits for ever.
+    expires: int = 0
+    heartbeat: int = 0
     no_wait: bool = False
     group: str = ""
     pin: str = ""
@@ -66,15 +82,15 @@ class SeenPull:
     end: End | None = None
     status: str = ""
 
-    def owed(self, now: float) -> int:
+    def owed(self, now: int) -> int:
         """Messages that the server can still send for it."""
         return 0 if self.over(now) else max(0, self.batch - self.got)
 
-    def owed_bytes(self, now: float) -> int:
+    def owed_bytes(self, now: int) -> int:
         """Bytes that the server can still send for it."""
         return 0 if self.over(now) else max(0, self.max_bytes - self.size)
 
-    def over(self, now: float) -> bool:
+    def over(self, now: int) -> bool:
         """Whether it has ended, or must have."""
         return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
 
@@ -91,7 +107,7 @@ class Interest:
     limit: int = 0
     got: int = 0
     #: When a frame came last, or the last pull went out.
-    sign: float = 0.0
+    sign: int = 0
     #: A pull went out while another was not yet filled: somebody reads on and on.
     loop: bool = False
     #: How often that was so with another reply subject, which several readers beside each other do too.
@@ -101,7 +117,7 @@ class Interest:
     most_bytes: int = 0
     active: bool = True
     #: When the client asked about the consumer, for the first time since the last sign of it.
-    inquired: float = 0.0
+    inquired: int = 0
     #: Deliveries so far, how many of them are not settled, and which the user has taken, by number.
     delivered: int = 0
     unsettled: int = 0
@@ -110,7 +126,7 @@ class Interest:
     shrunk: int = 0
     pulls: list[SeenPull] = Factory(list[SeenPull])
     #: When its pulls were refused.
-    refusals: deque[float] = Factory(lambda: deque[float](maxlen=MOST_REFUSALS))
+    refusals: deque[int] = Factory(lambda: deque[int](maxlen=MOST_REFUSALS))
 
     @property
     def wild(self) -> bool:
@@ -124,14 +140,14 @@ class SeenConsumer:
 
     key: ConsumerKey
     config: Json
-    at: float
+    at: int
     line: int
     deleted: bool = False
     #: The link that made it without listening on its deliver subject.
     unheard_by: Link | None = None
     #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one came.
     expected: int = 0
-    gap: float | None = None
+    gap: int | None = None
 
     @property
     def ordered(self) -> bool:
@@ -154,7 +170,7 @@ class SeenRequest:
     reply: str
     payload: bytes
     body: Json | None
-    at: float
+    at: int
     line: int
     #: Not so where a push consumer is asked for whose deliver subject has no subscription on this link.
     heard: bool = True
@@ -182,7 +198,7 @@ class SeenMark:
     """A question of flow control."""
 
     subject: str
-    at: float
+    at: int
     line: int
     answers: int = 0
     #: Heartbeats since the last answer, or since the question, that missed one.
@@ -212,7 +228,7 @@ class Link:
     """One connection of one client to one server, from its first byte to its last."""
 
     conn: str
-    at: float
+    at: int
     number: int
     info: Info | None = None
     #: What CONNECT said, and whether it turned headers on.
@@ -228,7 +244,7 @@ class Link:
     publishes: dict[str, SeenPublish] = Factory(dict[str, SeenPublish])
     marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
     #: Line and time of PINGs of the server that were not answered.
-    pings: deque[tuple[int, float]] = Factory(deque[tuple[int, float]])
+    pings: deque[tuple[int, int]] = Factory(deque[tuple[int, int]])
     #: Behind its end the user left something: a subscription need not be made again.
     left: bool = False
     #: The link that this one came after, if it is known to be of the same client.

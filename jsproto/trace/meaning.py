@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import pending_of
 from jsproto.trace.client import api_call, json_object, pull_of
+from jsproto.trace.ledger import seconds
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
 from jsproto.wire.line import (
@@ -125,7 +126,7 @@ def _publish(command: PubLine) -> Meaning:
         return _said("flow control", {"answers": subject, "reply": reply})
     verb, names = api_call(subject)
     if verb == "CONSUMER.MSG.NEXT" and len(names) == 2:
-        pull = pull_of((names[0], names[1]), reply, payload, 0.0, 0)
+        pull = pull_of((names[0], names[1]), reply, payload, 0, 0)
         return _said(
             "pull",
             {
@@ -133,8 +134,8 @@ def _publish(command: PubLine) -> Meaning:
                 "consumer": names[1],
                 "messages": pull.batch,
                 "bytes": pull.max_bytes,
-                "expires after s": pull.expires,
-                "heartbeat every s": pull.heartbeat,
+                "expires after s": seconds(pull.expires),
+                "heartbeat every s": seconds(pull.heartbeat),
                 "no wait": pull.no_wait,
                 "group": pull.group,
                 "pin id": pull.pin,

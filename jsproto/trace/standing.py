@@ -15,11 +15,11 @@ from attrs import Factory, define
 
 from jsproto.jetstream.status import End
 from jsproto.trace.facts import Acked, Fact, FlowAnswered, Pulled, SaidUnsub
-from jsproto.trace.ledger import Link, SeenPull
+from jsproto.trace.ledger import SECOND, Link, SeenPull, nanoseconds, seconds
 from jsproto.trace.seen.deliveries import SETTLING
 
-#: Seconds behind its expiry in which the server's word for a pull can still come.
-LATE: Final = 5.0
+#: Time behind its expiry in which the server's word for a pull can still come.
+LATE: Final = 5 * SECOND
 #: How a bar ended of which neither the server nor the count says more.
 OPEN: Final = "OPEN"
 UNSUBSCRIBED: Final = "UNSUBSCRIBED"
@@ -99,7 +99,7 @@ class Standings:
         self._numbers = 0
         self._books: dict[str, _Book] = {}
         #: When a pull's time is up: time, link and sid.
-        self._due: list[tuple[float, str, str]] = []
+        self._due: list[tuple[int, str, str]] = []
         #: Of the frame that is being read: subscriptions whose pulls are read again behind it, and its own pull.
         self._changed: list[str] = []
         self._own = -1
@@ -143,7 +143,7 @@ class Standings:
                 own = max(own, self._read(book, sid, row, at))
         else:
             self.lost(link.conn, row, at)
-        while self._due and self._due[0][0] < at:
+        while self._due and self._due[0][0] < nanoseconds(at):
             _, conn, due = heappop(self._due)
             late = self._books.get(conn)
             if late is not None:
@@ -167,8 +167,9 @@ class Standings:
         for book in self._books.values():
             for bars in book.open.values():
                 for bar in bars:
-                    over = bar.pull.over(at)
-                    bar.close(row, bar.pull.at + bar.pull.expires if over else at, _unsaid(over=over))
+                    over = bar.pull.over(nanoseconds(at))
+                    until = seconds(bar.pull.at + bar.pull.expires) if over else at
+                    bar.close(row, until, _unsaid(over=over))
 
     def as_json(self, rows: int) -> list[dict[str, object]]:
         """The pulls of so many rows as plain data, in the order of their numbers; `finish` comes before."""
@@ -178,7 +179,7 @@ class Standings:
                 "row": bar.row,
                 "end": min(bar.end_row, rows),
                 "line": bar.pull.line,
-                "at": bar.pull.at,
+                "at": seconds(bar.pull.at),
                 "until": bar.until,
                 "conn": bar.conn,
                 "consumer": ".".join(bar.pull.consumer),
@@ -223,7 +224,7 @@ class Standings:
         if bars is None:
             return -1
         heard = sid in book.link.interests
-        own, left = -1, list[Bar]()
+        own, left, now = -1, list[Bar](), nanoseconds(at)
         pulls = messages = size = 0
         for bar in bars:
             pull = bar.pull
@@ -234,13 +235,13 @@ class Standings:
                 bar.close(row, at, pull.end.value)
             elif not heard:
                 bar.close(row, at, UNSUBSCRIBED)
-            elif pull.expires and at > pull.at + pull.expires + LATE:
-                bar.close(row, pull.at + pull.expires, _unsaid(over=True))
+            elif pull.expires and now > pull.at + pull.expires + LATE:
+                bar.close(row, seconds(pull.at + pull.expires), _unsaid(over=True))
             else:
                 left.append(bar)
-                pulls += not pull.over(at)
-                messages += pull.owed(at)
-                size += pull.owed_bytes(at)
+                pulls += not pull.over(now)
+                messages += pull.owed(now)
+                size += pull.owed_bytes(now)
         before = book.sums.get(sid, (0, 0, 0))
         book.pulls += pulls - before[0]
         book.messages += messages - before[1]

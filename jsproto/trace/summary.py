@@ -20,7 +20,7 @@ from jsproto.trace.facts import (
     SaidUnsub,
     SaidWord,
 )
-from jsproto.trace.ledger import SeenPull
+from jsproto.trace.ledger import SeenPull, seconds
 from jsproto.trace.observer import Observer
 from jsproto.trace.recording import Record
 
@@ -95,7 +95,7 @@ class Summary:
             "links": [
                 {
                     "conn": link.conn,
-                    "at": link.at,
+                    "at": seconds(link.at),
                     "server": "" if link.info is None else link.info.version,
                     "client": f"{link.option('lang') or ''} {link.option('version') or ''}".strip(),
                 }
@@ -107,7 +107,7 @@ class Summary:
             "pulls": [
                 {
                     "line": pull.line,
-                    "at": pull.at,
+                    "at": seconds(pull.at),
                     "consumer": ".".join(pull.consumer),
                     "batch": pull.batch,
                     "max_bytes": pull.max_bytes,

@@ -30,6 +30,7 @@ from jsproto.trace.facts import (
 from jsproto.trace.format import escaped
 from jsproto.trace.framing import Framer, Piece, server_reader
 from jsproto.trace.ladder import command_words, frame_words
+from jsproto.trace.ledger import seconds
 from jsproto.trace.lint import RULES, Lint
 from jsproto.trace.meaning import Meaning, Value, command_meaning, delivered_as, frame_meaning
 from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
@@ -151,7 +152,7 @@ class Viewing:
             "links": [
                 {
                     "conn": link.conn,
-                    "at": link.at,
+                    "at": seconds(link.at),
                     "server": "" if link.info is None else link.info.version,
                     "client": f"{link.option('lang') or ''} {link.option('version') or ''}".strip(),
                 }

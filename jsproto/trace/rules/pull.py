@@ -7,10 +7,11 @@ from typing import Final
 from jsproto.jetstream.api.values import INT64_MAX
 from jsproto.trace.client import json_object, number
 from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
+from jsproto.trace.ledger import SECOND, seconds
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
 #: Requests that wait so long want heartbeats: without them a lost one is noticed only at its end.
-LONG: Final = 30.0
+LONG: Final = 30 * SECOND
 #: Refusals within three seconds that make a storm (B005 allows five).
 STORM: Final = 10
 #: Pulls in a row that ask for less than they could: one may be the rest of a bounded number, several are a counter that has drifted.
@@ -66,13 +67,13 @@ def _durations(fact: Pulled) -> str | None:
 def _beats(fact: Pulled) -> str | None:
     pull = fact.pull
     if pull.heartbeat and 2 * pull.heartbeat > pull.expires:
-        return f"heartbeats of {pull.heartbeat:g} s need an expiry of twice that, seen {pull.expires:g} s: the server answers 400"
+        return f"heartbeats of {seconds(pull.heartbeat):g} s need an expiry of twice that, seen {seconds(pull.expires):g} s: the server answers 400"
     return None
 
 
 def _no_beats(fact: Pulled) -> str | None:
     if fact.pull.expires >= LONG and not fact.pull.heartbeat:
-        return f"the pull waits {fact.pull.expires:g} s without heartbeats, so its loss is noticed only then"
+        return f"the pull waits {seconds(fact.pull.expires):g} s without heartbeats, so its loss is noticed only then"
     return None
 
 
@@ -107,7 +108,7 @@ def _limits(fact: Pulled) -> str | None:
     if fact.consumer is None:
         return None
     config, pull = fact.consumer.config, fact.pull
-    asked = {"max_batch": pull.batch, "max_bytes": pull.max_bytes, "max_expires": round(pull.expires * 1e9)}
+    asked = {"max_batch": pull.batch, "max_bytes": pull.max_bytes, "max_expires": pull.expires}
     for name, value in asked.items():
         limit = number(config, name)
         if 0 < limit < value:
@@ -157,7 +158,7 @@ def _storm(fact: PullOver) -> str | None:
 
 
 def _silence(fact: Silence) -> str | None:
-    return f"nothing came for {fact.after:.1f} s, with heartbeats of {fact.pull.heartbeat:g} s, and the pull in line {fact.pull.line} is still waited for"
+    return f"nothing came for {fact.after:.1f} s, with heartbeats of {seconds(fact.pull.heartbeat):g} s, and the pull in line {fact.pull.line} is still waited for"
 
 
 def _stall(fact: NoPull) -> str | None:

@@ -14,12 +14,13 @@ from jsproto.trace.facts import (
     SnapshotStalled,
     Subscribed,
 )
+from jsproto.trace.ledger import SECOND
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
 #: Heartbeats that miss an answer: two of them are what a client is given for everything (ADR-37).
 MISSED: Final = 2
-#: Who makes an inbox's consumer and listens within so many seconds does both for one purpose.
-AT_ONCE: Final = 1.0
+#: Who makes an inbox's consumer and listens within so much time does both for one purpose.
+AT_ONCE: Final = SECOND
 
 
 def _late(fact: Subscribed) -> str | None:

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final, Protocol, final
 
 from jsproto.trace.facts import Fact
-from jsproto.trace.ledger import MOST, ConsumerKey, Link, SeenConsumer
+from jsproto.trace.ledger import MOST, ConsumerKey, Link, SeenConsumer, nanoseconds
 
 #: What is waited for at once.
 MOST_WATCHES: Final = 32_768
@@ -21,7 +21,7 @@ MOST_WATCHES: Final = 32_768
 class Due(Protocol):
     """Something that may be a fact when its time has come."""
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         """Its time has come, and the next record is of ``now``: tell, or wait again."""
         ...
 
@@ -34,7 +34,7 @@ class Books:
         tell: called with each fact at once.
 
     Attributes:
-        now: seconds since the start; it never goes back.
+        now: nanoseconds since the start; it never goes back.
         line: the number of the record that is being read.
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
@@ -45,28 +45,31 @@ class Books:
 
     def __init__(self, tell: Callable[[Fact], None]) -> None:
         self.tell = tell
-        self.now = 0.0
+        self.now = 0
         self.line = 0
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
         self.most = MOST
-        self._watches: list[tuple[float, int, Due]] = []
+        self._watches: list[tuple[int, int, Due]] = []
         self._watched = 0
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Everything but who is told."""
         return None, {name: getattr(self, name) for name in self.__slots__ if name != "tell"}
 
-    def watch(self, at: float, due: Due) -> None:
-        """Look at this time, or as soon as a record is later; where very much is looked for, no more is."""
+    def watch(self, at: int, due: Due) -> None:
+        """Look at this time, or as soon as a record is later; where very much is looked for, no more is.
+
+        While something is looked at, the next look is later: at one moment nothing is looked at twice.
+        """
         if len(self._watches) >= MOST_WATCHES:
             return
         self._watched += 1
-        heappush(self._watches, (at, self._watched, due))
+        heappush(self._watches, (max(at, self.now + 1), self._watched, due))
 
-    def move(self, line: int, at: float) -> None:
-        """A record of this line and time comes next; looks that are due before it come first."""
-        watches = self._watches
+    def move(self, line: int, seconds: float) -> None:
+        """A record of this line and time comes next; looks that are due before it come first, each of them twice at most."""
+        watches, at = self._watches, nanoseconds(seconds)
         while watches and watches[0][0] < at:
             when, _, due = heappop(watches)
             self.now = max(self.now, when)

@@ -6,20 +6,23 @@ delivery was meant: stream, consumer and both sequences.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple, TypeAlias, final
 
 from jsproto.trace.facts import Acked, FlowAnswered, FlowMissed, GapKept
-from jsproto.trace.ledger import Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
+from jsproto.trace.ledger import SECOND, Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
 from jsproto.trace.seen.books import Books
 from jsproto.trace.seen.pulls import Pulls
 from jsproto.wire.frames import Delivery
 from jsproto.wire.line import PubLine
 
-#: Seconds that an ordered consumer has for noticing a gap.
-GAP_PATIENCE: Final = 5.0
+#: Time that an ordered consumer has for noticing a gap.
+GAP_PATIENCE: Final = 5 * SECOND
 
 #: Stream, consumer, and the sequences in both, as they are written.
 Spot: TypeAlias = tuple[str, str, str, str]
+
+_SEQUENCE: Final = re.compile(r"[0-9]{1,20}").fullmatch
 
 #: How the bodies of terminal acks begin; an empty one is terminal too.
 SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
@@ -32,7 +35,7 @@ class _Reset(NamedTuple):
     creates: int
     gap: GapKept
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         link = self.gap.link
         if (
             link.up
@@ -164,6 +167,6 @@ def _spot(subject: str) -> Spot | None:
     tokens = subject.split(".")
     count = len(tokens)
     at = 2 if count == 9 else 4
-    if count < 9 or count == 10 or not tokens[at + 4].isdecimal():
+    if count < 9 or count == 10 or _SEQUENCE(tokens[at + 4]) is None:
         return None
     return tokens[at], tokens[at + 1], tokens[at + 3], tokens[at + 4]

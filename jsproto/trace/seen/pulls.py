@@ -14,22 +14,22 @@ from jsproto.jetstream.pull import pinned_size
 from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
 from jsproto.trace.client import pull_of
 from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Interest, Link, SeenPull
+from jsproto.trace.ledger import MOST_BODY, SECOND, ConsumerKey, Interest, Link, SeenPull, seconds
 from jsproto.trace.seen.books import Books
 from jsproto.wire.frames import Delivery
 
 #: Heartbeats of silence after which a client must have acted; it should after two (ADR-37).
-SILENT_BEATS: Final = 4.0
-#: Seconds within which somebody who reads on and on asks again.
-PULL_PATIENCE: Final = 30.0
+SILENT_BEATS: Final = 4
+#: Time within which somebody who reads on and on asks again.
+PULL_PATIENCE: Final = 30 * SECOND
 #: So many pulls that overlap behind one wildcard are one reader, and not several that were there by chance.
 OVERLAPS: Final = 3
-#: Refusals are counted over so many seconds.
-REFUSALS_OVER: Final = 3.0
+#: Refusals are counted over so much time.
+REFUSALS_OVER: Final = 3 * SECOND
 #: Pulls that are over and are kept, of one subscription: a late status may speak of them.
 MOST_OVER: Final = 8
-#: The same pull within so many seconds is one that was kept while there was no link, and sent with its twin.
-AT_ONCE: Final = 0.1
+#: The same pull within so much time is one that was kept while there was no link, and sent with its twin.
+AT_ONCE: Final = SECOND // 10
 
 _REFUSING: Final = frozenset({
     Verdict.GONE_FOR_NOW, Verdict.PULL_REFUSED, Verdict.DOES_NOT_FIT, Verdict.FATAL, Verdict.DELETED,
@@ -44,7 +44,7 @@ class _Pull(NamedTuple):
     lost: SeenPull
     told: int
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         asked = any(pull.line > self.told for pull in self.interest.pulls)
         if self.link.up and self.interest.active and not asked and not self.interest.unsettled:
             books.tell(NoPull(self.link, self.lost, "status"))
@@ -57,7 +57,7 @@ class _PullAnew(NamedTuple):
     before: Interest
     lost: SeenPull
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         link, before, lost = self
         asked = any(pull.consumer == lost.consumer for each in link.interests.values() for pull in each.pulls)
         if link.up and not asked and not before.unsettled and "interests" not in link.forgot:
@@ -71,7 +71,7 @@ class _Life(NamedTuple):
     interest: Interest
     pull: SeenPull
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         link, interest, pull = self
         if not (link.up and interest.active and interest.loop) or pull.over(books.now):
             return
@@ -82,7 +82,7 @@ class _Life(NamedTuple):
         if books.now - since < patience:
             books.watch(since + patience, self)
         elif not interest.unsettled:
-            books.tell(Silence(link, pull, now - since))
+            books.tell(Silence(link, pull, seconds(now - since)))
 
 
 @final
@@ -207,7 +207,7 @@ class Pulls:
         for interest in link.interests.values():
             last = interest.pulls[-1] if interest.pulls else None
             if last is not None and last.expires and not last.over(now):
-                self._books.tell(GivenUp(link, last, last.at + last.expires - now))
+                self._books.tell(GivenUp(link, last, seconds(last.at + last.expires - now)))
 
     def delivered(self, interest: Interest, key: ConsumerKey, frame: Delivery) -> None:
         """A message of this consumer came to this subscription."""

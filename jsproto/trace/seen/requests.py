@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, cast, final
 
 from jsproto.trace.client import json_object, member
 from jsproto.trace.facts import Asked, Created, LeftBehind, Refused
-from jsproto.trace.ledger import MOST_BODY, ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
+from jsproto.trace.ledger import MOST_BODY, SECOND, ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
 from jsproto.trace.seen.books import Books
 from jsproto.wire.line import PubLine
 
@@ -14,10 +14,10 @@ _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
 
 
-#: An ordered consumer that is made anew within so many seconds behind a gap is so because of it.
-AFTER_GAP: Final = 5.0
-#: Seconds within which the one before is deleted then.
-DELETE_PATIENCE: Final = 10.0
+#: An ordered consumer that is made anew within so much time behind a gap is so because of it.
+AFTER_GAP: Final = 5 * SECOND
+#: Time within which the one before is deleted then.
+DELETE_PATIENCE: Final = 10 * SECOND
 
 
 class _Delete(NamedTuple):
@@ -26,7 +26,7 @@ class _Delete(NamedTuple):
     link: Link
     earlier: SeenConsumer
 
-    def look(self, books: Books, now: float) -> None:
+    def look(self, books: Books, now: int) -> None:
         if self.link.up and not self.earlier.deleted:
             books.tell(LeftBehind(self.link, self.earlier))
 
