@@ -97,7 +97,7 @@ def batch_of(found: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist([_held(row) for row in found], schema=schema)
 
 
-def _held(value: object) -> object:
+def _held(value: object) -> Any:
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
