@@ -85,6 +85,8 @@ class AsyncClient(Base):
     async def run(self, conversation: Conversation[T]) -> T:
         """Open a conversation, wait for its one result and give it. Cancelling gives the conversation up.
 
+        A message that came but was not taken, because the caller was cancelled, goes back to the server.
+
         Raises:
             JsprotoError: what the conversation raises.
             ConversationClosed: it ended without a result, or the connection is closed.
@@ -96,7 +98,7 @@ class AsyncClient(Base):
             while (item := connection.take(conversation, now())) is NEED_DATA:
                 await self._taking(seat)
         finally:
-            if not conversation.finished:
+            if conversation.readable or not conversation.finished:
                 connection.close(conversation, now())
             self._kick()
         if item is ENDED:

@@ -6,6 +6,7 @@ one deadline. How each of these is done is the adapter's; that they are done in 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import ssl
 from collections.abc import Coroutine, Sequence
@@ -22,7 +23,7 @@ from jsproto.core.exchange import Stats
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
 from jsproto.core.servers import Server, at_addresses
-from jsproto.driver import Driver, Order, Seat
+from jsproto.driver import ANY_TIME, Driver, Order, Seat
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
@@ -33,12 +34,12 @@ from jsproto.errors import (
     RequestTimeout,
     TlsFailed,
 )
-from jsproto.jetstream.ack import AckState
+from jsproto.jetstream.ack import NAK, AckState
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.fetch import Fetch
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.message import JsMessage, Settlement
 from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto.trace.recorder import Recorder
@@ -199,6 +200,12 @@ class Base:
         if getattr(conversation, "message", None) is JsMessage:
             setattr(conversation, "message", self.MESSAGE)  # noqa: B010 - only feeds of stored messages have it
         return self._driver.open(conversation, now)
+
+    def _give_back(self, item: object) -> None:
+        """An item was taken and will reach nobody: an open message goes back to the server at once."""
+        if isinstance(item, JsMessage):
+            with contextlib.suppress(JsprotoError):  # then the server delivers it again after its ack_wait
+                self._connection.settle(Settlement(item, NAK), ANY_TIME)
 
     def _pump(self) -> None:
         """Drain the outputs of the connection: events, bytes, deadline."""

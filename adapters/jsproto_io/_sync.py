@@ -157,22 +157,37 @@ class SyncClient(Base):
     def run(self, conversation: Conversation[T]) -> T:
         """Open a conversation, wait for its one result and give it. An exception gives the conversation up.
 
+        A message that came but does not reach the caller, because of an exception out of a wait, goes back to the server.
+
         Raises:
             JsprotoError: what the conversation raises.
             ConversationClosed: it ended without a result, or the connection is closed.
         """
         with self._alone:
-            seat = self._opened(conversation, self._now())
-            connection = self._connection
             try:
-                while (item := connection.take(conversation, self._now())) is NEED_DATA:
-                    self._taking(seat)
-            finally:
-                if not conversation.finished:
-                    connection.close(conversation, self._now())
+                item = self._result_of(conversation)
+            except BaseException:
                 self._pump()
+                raise
+            try:
+                self._pump()
+            except BaseException:
+                self._give_back(item)
+                raise
         if item is ENDED:
             raise no_result(conversation)
+        return item
+
+    def _result_of(self, conversation: Conversation[T]) -> T | Ended:
+        """Open a conversation and wait for its result; what it still has then is given back."""
+        seat = self._opened(conversation, self._now())
+        connection = self._connection
+        try:
+            while (item := connection.take(conversation, self._now())) is NEED_DATA:
+                self._taking(seat)
+        finally:
+            if conversation.readable or not conversation.finished:
+                connection.close(conversation, self._now())
         return item
 
     @overload
@@ -517,10 +532,12 @@ class Feed(Generic[T_co]):
         feed: the conversation, for what it shows beyond its items.
     """
 
-    __slots__ = ("_client", "_seat", "_take", "feed")
+    __slots__ = ("_client", "_kept", "_seat", "_take", "feed")
 
     def __init__(self, client: SyncClient, feed: Conversation[T_co]) -> None:
         self._client = client
+        # Items that were taken and did not reach the caller, because of an exception behind the take.
+        self._kept: deque[T_co] = deque()
         self._seat = Seat(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
         self.feed = feed
@@ -553,7 +570,7 @@ class Feed(Generic[T_co]):
                 client._taking(self._seat)
                 now = client._now()
             if client._connection.outgoing or now > client._look_at:
-                client._flush(now)
+                self._flush(now, item)
         except BaseException as error:
             client._judge(error)
             raise
@@ -561,6 +578,22 @@ class Feed(Generic[T_co]):
             gate.release()
         if item is ENDED:
             raise StopIteration
+        return item
+
+    def _flush(self, now: float, *taken: T_co | Ended) -> None:
+        """Send what is to be sent; if an exception comes out of that, what was taken is kept for the next take."""
+        try:
+            self._client._flush(now)
+        except BaseException:
+            self._kept.extend(each for each in taken if each is not ENDED)
+            if self._kept:
+                self._take = self._take_kept
+            raise
+
+    def _take_kept(self, _feed: Conversation[T_co], _now: float) -> T_co:
+        item = self._kept.popleft()
+        if not self._kept:
+            self._take = self._client._connection.take
         return item
 
     def next(self, timeout: float | None = 5.0) -> T_co:
@@ -592,7 +625,7 @@ class Feed(Generic[T_co]):
             finally:
                 if clock is not None and not clock.ended:
                     client._connection.close(clock, client._now())
-            client._flush(client._now())
+            self._flush(client._now(), item)
         if item is ENDED:
             raise run_dry(self.feed)
         return item
@@ -665,12 +698,26 @@ class Feed(Generic[T_co]):
         client = self._client
         while True:
             with client._alone:
-                while (items := client._driver.take_all(self.feed, client._now())) is NEED_DATA:
-                    client._taking(self._seat)
-                client._flush(client._now())
+                items = self._all_at_hand()
             if items is ENDED:
                 return
             yield items
+
+    def _all_at_hand(self) -> list[T_co] | Ended:
+        """What is at hand, as soon as there is something."""
+        client = self._client
+        if self._kept:
+            kept = list(self._kept)
+            self._forget_kept()
+            return kept
+        while (items := client._driver.take_all(self.feed, client._now())) is NEED_DATA:
+            client._taking(self._seat)
+        self._flush(client._now(), *(() if items is ENDED else items))
+        return items
+
+    def _forget_kept(self) -> None:
+        self._kept.clear()
+        self._take = self._client._connection.take
 
     def pulls(self) -> tuple[OpenPull, ...]:
         """The requests that are open, oldest first, of a feed that pulls: what each asked for, got and is owed, its age and its token.
@@ -723,6 +770,10 @@ class Feed(Generic[T_co]):
             return
         with client._alone:
             client._feeds.discard(self.feed)
+            if self._kept:
+                for item in self._kept:
+                    client._give_back(item)
+                self._forget_kept()
             client._connection.close(self.feed, client._now())
             client._pump()
 
@@ -824,10 +875,11 @@ class Sink(Generic[T]):
             with client._alone:
                 while (items := client._driver.take_all(self.window, client._now())) is NEED_DATA:
                     client._taking(self._seat)
+                if items is not ENDED:
+                    self._rest.extend(items)  # before anything that an exception can come out of
                 client._flush(client._now())
             if items is ENDED:
                 return
-            self._rest.extend(items)
 
     def drain(self) -> None:
         """Take no further items, and wait until every one has its result."""

@@ -7,6 +7,7 @@ import select
 import socket
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -31,6 +32,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.window import PublishWindow
+from jsproto_io._hosted import Hosted
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io.blocking import Client, connect
 from tests.adapters.conftest import Line, gives_two, gives_two_and_goes, takes_two, until_ended
@@ -765,6 +767,92 @@ def test_an_interrupt_while_waiting_changes_nothing(peer):
         nc.publish("go")
 
         assert next(messages).payload == b"1"
+
+
+def late(client, error):
+    """The next wait of this client ends as it should, and then an exception comes out of it."""
+    until = client._until
+
+    def _until(waiter):
+        client.__class__._until = original
+        until(waiter)
+        client._plug.asleep = True  # as a signal handler that raises before the wait has returned
+        raise error
+
+    original = client.__class__._until
+    client.__class__._until = lambda self, waiter: _until(waiter)
+
+
+def after_a_flush(client, error):
+    """The next flush of this client ends as it should, and then an exception comes out of it."""
+    flush = client.__class__._flush
+
+    def _flush(self, now, **options):
+        client.__class__._flush = flush
+        flush(self, now, **options)
+        client._look_at = float("inf")
+        self._plug.asleep = True
+        raise error
+
+    client.__class__._flush = _flush
+    client._look_at = float("-inf")  # the next step of a reader looks what has come
+
+
+def one(messages):
+    """The message of a feed that is open, whatever way it is taken."""
+    return [
+        lambda: next(messages),
+        lambda: messages.next(5.0),
+        lambda: next(messages.batches())[0],
+    ]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+def test_a_message_that_an_exception_kept_from_the_caller_goes_back_at_once(error):
+    with Hosted() as hosted, connect(hosted.url) as nc:
+        stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
+        stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=60))
+        nc.jetstream().publish("s.a", b"x")
+        cached = stream.consumer("C")
+        late(nc, error)
+        with pytest.raises(error):
+            cached.next(timeout=10.0)
+
+        assert cached.next(timeout=10.0).payload == b"x"
+        assert hosted.stored() == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
+@pytest.mark.parametrize("way", [0, 1, 2])
+@pytest.mark.parametrize("again", [0, 1, 2])
+def test_an_item_that_an_exception_kept_from_the_caller_is_the_next_one(error, way, again):
+    with Hosted() as hosted, connect(hosted.url) as nc, nc.subscribe("a") as messages:
+        for payload in (b"1", b"2"):
+            nc.publish("a", payload)
+        nc.flush()
+        after_a_flush(nc, error)
+        with pytest.raises(error):
+            one(messages)[way]()
+        nc.publish("a", b"end")  # so that a loss shows as a wrong item, not as a wait
+
+        assert one(messages)[again]().payload == b"1"
+
+
+def test_a_feed_that_is_closed_gives_back_what_an_exception_kept_from_the_caller():
+    with Hosted() as hosted, connect(hosted.url) as nc:
+        stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
+        consumer = stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=60))
+        nc.jetstream().publish("s.a", b"x")
+        with consumer.fetch(1) as messages:
+            while not messages.feed.readable:
+                nc.flush()
+            after_a_flush(nc, KeyboardInterrupt)
+            with pytest.raises(KeyboardInterrupt):
+                next(messages)
+
+        assert consumer.next(timeout=10.0).payload == b"x"
+        with pytest.raises(ConversationClosed):
+            messages.next(0.1)
 
 
 @pytest.mark.parametrize("verb", ["next", "publish"])

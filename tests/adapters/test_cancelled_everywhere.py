@@ -241,6 +241,56 @@ def test_whatever_is_cancelled_loses_no_message_and_leaves_nothing(name, native,
         assert flavour.play(whole) > 1
 
 
+async def next_of_consumer(consumer):
+    return await consumer.next(timeout=10.0)
+
+
+async def next_of_fetch(consumer):
+    async with consumer.fetch(1, expires=10.0) as messages:
+        return await messages.next(10.0)
+
+
+async def next_of_consume(consumer):
+    async with consumer.consume() as messages:
+        return await messages.next(10.0)
+
+
+async def next_of_ack_next(consumer):
+    async with consumer.ack_next() as messages:
+        return await anext(messages)
+
+
+@pytest.mark.parametrize("take", [next_of_consumer, next_of_fetch, next_of_consume, next_of_ack_next])
+@pytest.mark.parametrize(("name", "native"), WAYS)
+def test_a_message_that_a_cancelled_task_did_not_get_comes_again_at_once(name, native, take):
+    """The consumer waits a minute for an ack, so only a nak brings the message back in time."""
+    flavour = Flavour(*FLAVOURS[name])
+    with Hosted() as hosted:
+        rig = _Rig(flavour.connect, hosted, waits=True, native=native)
+
+        async def whole():
+            async with rig.connect() as nc:
+                stream = await nc.jetstream().create_stream(name="S", subjects=["s.*"])
+                await stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=60))
+                consumer = nc.jetstream().stream("S").consumer("C")
+                for at in range(1, MOST):
+                    held = []
+
+                    async def story():
+                        held.append(await take(consumer))  # noqa: B023 - called within the turn
+
+                    await nc.jetstream().publish("s.a", b"x")
+                    over = await rig.cut_short(story(), at)
+                    message = held[0] if held else await consumer.next(timeout=10.0)
+                    await message.ack_confirmed()
+                    assert hosted.unsettled() == 0, f"cut at wait {at}"
+                    if over:
+                        return at
+                raise AssertionError("expected a story that ends")
+
+        assert flavour.play(whole) > 1
+
+
 def test_a_cancellation_that_is_swallowed_is_found(monkeypatch):
     ack = AsyncMessage.ack_confirmed
 
