@@ -562,7 +562,7 @@ class SyncJetStream:
             stream: its name.
             subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: no such stream.
@@ -678,7 +678,7 @@ class SyncJetStream:
 
         Args:
             consumers: also ask each stream for its consumers.
-            timeout: seconds for each page.
+            timeout: seconds for each list, with all its pages.
         """
         described = self._pure.inventory(
             consumers=consumers,
@@ -1589,7 +1589,7 @@ class SyncStream:
         Args:
             subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: it is gone.

@@ -14,6 +14,7 @@ from jsproto.core.conversation import Port
 from jsproto.core.procedure import Script
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import InvalidResponse, JsprotoError
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import ConsumerAction
 from jsproto.jetstream.api.envelope import answer
@@ -145,7 +146,9 @@ class Incarnation(Stateful):
         """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
         about = Asked()  # of an error that nobody sees
         try:
-            return ConsumerInfo.from_wire(answer(frame[PAYLOAD], about), about).name
+            return ConsumerInfo.from_wire(
+                answer(frame[PAYLOAD], about, AnswerType.CONSUMER_CREATE), about
+            ).name
         except JsprotoError:
             return ""
 

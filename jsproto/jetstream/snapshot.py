@@ -39,8 +39,10 @@ from jsproto.errors import (
     LocalProtocolError,
     NoResponders,
     RequestTimeout,
+    shorten,
 )
-from jsproto.jetstream.api.envelope import answer, to_json
+from jsproto.jetstream.api.answers import AnswerType
+from jsproto.jetstream.api.envelope import answer, members_or_error, to_json
 from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -222,7 +224,7 @@ class Snapshot(Transfer[bytes]):
         try:
             if message.status is not None and not message.payload:
                 raise NoResponders(f"{self._about}: expected a JetStream API, nobody listens", self._request)
-            self.origin = Origin(answer(message.payload, self._about, ("config", "state")))
+            self.origin = Origin(answer(message.payload, self._about, AnswerType.STREAM_SNAPSHOT))
         except JsprotoError as error:
             self.end(error)
         else:
@@ -392,14 +394,18 @@ class Restore(Transfer[StreamInfo]):
                     f"{self._about}: expected a server that takes it, nobody listens", self._request
                 )
             if token == self._finish:
-                self._result = StreamInfo.from_wire(answer(message.payload, self._about), self._about)
+                members = answer(message.payload, self._about, AnswerType.STREAM_CREATE)
+                self._result = StreamInfo.from_wire(members, self._about)
                 self.end()
             elif token == self._call:
-                self._begin(answer(message.payload, self._about, ("deliver_subject",)))
+                self._begin(answer(message.payload, self._about, AnswerType.STREAM_RESTORE))
             elif token in self._flight:
                 self._flight.discard(token)
                 if message.payload:
-                    answer(message.payload, self._about)
+                    members_or_error(message.payload, self._about)
+                    raise InvalidResponse(
+                        f"{self._about}: expected an empty answer to a chunk, seen {shorten(message.payload)}"
+                    )
             self._settle()
         except JsprotoError as error:
             self.end(error)

@@ -224,7 +224,7 @@ def test_questions_about_streams(js, stream):
 
     account = opened(js.account_info())
 
-    assert answer(account, {"memory": 5, "streams": 1}).memory == 5
+    assert answer(account, {"memory": 5, "storage": 0, "streams": 1, "consumers": 0}).memory == 5
 
 
 # ---------------------------------------------------------------------------------------------- consumers

@@ -84,7 +84,7 @@ def test_a_consumer_is_reset_and_unpinned(consumer):
     assert asked(reset) == ("$JS.API.CONSUMER.RESET.S.C", {"seq": 5})
     assert answer(reset, {**CONSUMER_INFO, "reset_seq": 5}).reset_seq == 5
     assert asked(unpin) == ("$JS.API.CONSUMER.UNPIN.S.C", {"group": "g"})
-    assert answer(unpin, {"type": "x"}) is None
+    assert answer(unpin, {"type": "io.nats.jetstream.api.v1.consumer_unpin_response"}) is None
 
 
 @pytest.mark.parametrize(

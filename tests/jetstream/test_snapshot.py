@@ -345,6 +345,17 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
             sink.take(0.0)
 
 
+def test_a_chunk_is_answered_by_an_empty_message_and_by_nothing_else() -> None:
+    sink = restore()
+    answered(sink)
+    assert sink.offered(b"one", 0.0)
+
+    replied(sink, next(iter(sink._flight)), {"stream": "ALL", "seq": 7})
+
+    with pytest.raises(InvalidResponse, match="expected an empty answer to a chunk"):
+        sink.take(0.0)
+
+
 def test_a_lost_link_says_what_may_be_left() -> None:
     sink = restore()
     sink.offered(b"xy", 0.0)

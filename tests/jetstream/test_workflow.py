@@ -9,6 +9,7 @@ import pytest
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
+from jsproto.core.procedure import Now
 from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, NoResponders, RequestTimeout
 from jsproto.jetstream import subscribe_checks as refused
 from jsproto.jetstream.api import errors
@@ -32,18 +33,26 @@ def pushed(**more: object) -> dict[str, object]:
     return info(deliver_subject="d.x", **more)
 
 
+def timed(steps, step):
+    """The next question behind one for the time, which stands still."""
+    while isinstance(step, Now):
+        step = steps.send(0.0)
+    return step
+
+
 def play(steps, *answers):
     """Run steps over the answers; gives the questions and the result, or what was raised."""
     asked = []
     try:
-        step = next(steps)
+        step = timed(steps, next(steps))
         for answer in answers:
             assert isinstance(step, Call)
             asked.append((step.subject, json.loads(step.payload) if step.payload else None))
             if isinstance(answer, Exception):
-                step = steps.throw(answer)
+                step = timed(steps, steps.throw(answer))
             else:
-                step = steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode())))
+                body = json.dumps(answer).encode()
+                step = timed(steps, steps.send(Message(("1", "_INBOX", "", None, body))))
     except StopIteration as stop:
         return asked, stop.value
     except Exception as error:  # noqa: BLE001 - the test looks at it
@@ -225,11 +234,11 @@ def test_a_durable_that_is_not_there_is_to_be_made():
 
 def waits(steps, *answers) -> list[float]:
     """How long each question waits for its answer."""
-    step, waited = next(steps), []
+    step, waited = timed(steps, next(steps)), []
     for answer in answers:
         waited.append(step.timeout)
         try:
-            step = steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode())))
+            step = timed(steps, steps.send(Message(("1", "_INBOX", "", None, json.dumps(answer).encode()))))
         except StopIteration:
             return waited
     pytest.fail(f"asked once more than there are answers: {step}")

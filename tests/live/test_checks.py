@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.core.procedure import Procedure
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.blame import blamed
 from jsproto.jetstream.api.checks import (
     CONSUMER_RULES,
@@ -54,7 +55,8 @@ def stream(**settings: object) -> StreamConfig:
 def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> dict[str, object]:
     """The configuration as it is, past everything that would hold it up here."""
     sent = {**body, "pedantic": True} if pedantic else body
-    return nc.run(Procedure(lambda: request(f"$JS.API.{verb}", Asked(what=verb), body=sent)))
+    expected = next(each for each in AnswerType if each.name == "_".join(verb.split(".")[:2]))
+    return nc.run(Procedure(lambda: request(f"$JS.API.{verb}", Asked(what=verb), expected, body=sent)))
 
 
 @pytest.mark.parametrize("rule", STREAM_RULES, ids=named)

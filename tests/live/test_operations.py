@@ -12,6 +12,7 @@ import pytest
 from jsproto.core.auth import Auth
 from jsproto.core.procedure import Procedure
 from jsproto.errors import ApiError, NoResponders, RequestTimeout
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.errors import (
     Asked,
@@ -335,7 +336,9 @@ def test_a_quorum_is_not_lowered_while_somebody_leads(accounts, within) -> None:
             10224,
             JetStreamError,
             lambda: accounts.clients["sys"].run(
-                Procedure(lambda: request("$JS.API.META.RESCUE", about, body=body))
+                Procedure(
+                    lambda: request("$JS.API.META.RESCUE", about, AnswerType.META_REMOVE_SERVER, body=body)
+                )
             ),
         )
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.errors import Asked, api_error
 
 #: A uint64 has 20 digits; everything longer is refused before it costs anything.
@@ -44,26 +45,41 @@ def parse_object(body: bytes, about: object = "") -> dict[str, object]:
     return cast("dict[str, object]", value)
 
 
-def answer(body: bytes, about: Asked, needs: tuple[str, ...] = ()) -> dict[str, object]:
+def answer(body: bytes, about: Asked, expected: AnswerType) -> dict[str, object]:
     """The members of a successful API answer, without its ``type``.
 
     Args:
         body: the payload of the reply.
         about: what was asked, for the messages of errors.
-        needs: members without which the answer is none; ``null`` counts as missing.
+        expected: the answer that belongs to the request. A member that it needs counts as missing when it is ``null``.
 
     Raises:
         JetStreamError: there is a non-null ``error`` member; its class is that of the ``err_code``.
-        InvalidResponse: the body is no JSON object or lacks what it needs.
+        InvalidResponse: the body is no JSON object, or the answer of somebody else, or lacks what it needs.
+    """
+    members = members_or_error(body, about)
+    said = members.pop("type", None)
+    if said is not None and said not in expected.types:
+        raise InvalidResponse(_unlike(f"an answer of type {expected.types[0]!r}", about, body))
+    if said is None and not expected.proof:
+        raise InvalidResponse(_unlike(f"an answer with its type {expected.types[0]!r}", about, body))
+    for name in expected.needs if said is not None else (*expected.needs, *expected.proof):
+        if members.get(name) is None:
+            raise InvalidResponse(_unlike(f"an answer with {name!r}", about, body))
+    return members
+
+
+def members_or_error(body: bytes, about: Asked) -> dict[str, object]:
+    """The members of an answer that is no answer of the JSON API but may carry its ``error``, such as a publish ack.
+
+    Raises:
+        JetStreamError: there is a non-null ``error`` member.
+        InvalidResponse: the body is no JSON object.
     """
     members = parse_object(body, about)
     error = members.get("error")
     if error is not None:
         raise api_error(error, about)
-    members.pop("type", None)
-    for name in needs:
-        if members.get(name) is None:
-            raise InvalidResponse(_unlike(f"an answer with {name!r}", about, body))
     return members
 
 

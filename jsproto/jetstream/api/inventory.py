@@ -56,7 +56,7 @@ def inventory(
     Args:
         api: where.
         with_consumers: also ask each stream for its consumers.
-        timeout: seconds for each page.
+        timeout: seconds for each list, with all its pages.
     """
     listed = yield from streams(api, timeout=timeout)
     if not with_consumers:

@@ -9,20 +9,24 @@ begins behind what was named so far. Three things can spoil that, and each shows
 - *A cluster cannot say*: of some streams and consumers it knows the name only. These are in ``missing``, or in ``offline``
   with the reason, so that a list with holes never looks complete.
 
-``null``, an absent list and an empty one say the same (B191, B200).
+A page always says ``total``; what does not is no page. ``null``, an absent list and an empty one say the same.
+
+One deadline bounds all pages together, since a server that always has another page would keep the caller for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar, cast, final
+from typing import Final, TypeAlias, TypeVar, cast, final
 
-from jsproto.core.procedure import Steps
-from jsproto.errors import InvalidResponse, InvalidSubject
+from jsproto.core.procedure import Steps, the_time
+from jsproto.errors import InvalidResponse, InvalidSubject, RequestTimeout
 from jsproto.jetstream.api.errors import Asked, described
 from jsproto.wire.subjects import stream_name
 
 T = TypeVar("T")
+#: Sends the request for one page with this body and answers its members, within so many seconds.
+AskPage: TypeAlias = Callable[[Mapping[str, object] | None, float], Steps[dict[str, object]]]
 
 #: How often something is begun anew because somebody else changed it meanwhile.
 RACES: Final = 3
@@ -84,7 +88,7 @@ class _Reading:
         self.missing: dict[str, None] = {}
         self.offline: dict[str, str] = {}
 
-    def page(self, named: dict[str, object], members: Mapping[str, object]) -> bool:
+    def page(self, named: dict[str, object], members: Mapping[str, object], about: Asked) -> bool:
         """One page more; whether it was the last."""
         missing = [name for name in _list(members, "missing") if isinstance(name, str)]
         said = members.get("offline")
@@ -94,52 +98,71 @@ class _Reading:
             else {}
         )
         total = members.get("total")
-        if isinstance(total, int):
-            if self.total is not None and total < self.total:
-                raise _Shrunk
-            self.total = total
+        if not isinstance(total, int) or isinstance(total, bool) or total < 0:
+            raise InvalidResponse(f"{about}: expected a number as total, seen {described(total)}")
+        if self.total is not None and total < self.total:
+            raise _Shrunk
+        self.total = total
         came = len(named.keys() | set(missing) | offline.keys())
         self.found.update(named)
         self.missing.update(dict.fromkeys(missing))
         self.offline.update(offline)
         self.place += came
-        return not came or (self.total is not None and self.place >= self.total)
+        return not came or self.place >= total
 
 
 def pages(
-    ask: Callable[[Mapping[str, object] | None], Steps[dict[str, object]]],
+    ask: AskPage,
     about: Asked,
     member: str,
     read: Callable[[object, Asked], tuple[str, T]],
     body: Mapping[str, object] | None = None,
+    *,
+    timeout: float,
 ) -> Steps[Listed[T]]:
     """All pages of a list.
 
     Args:
-        ask: sends the request with this body and answers the members of one page.
+        ask: asks for one page.
         about: what is asked, for errors.
         member: the member of the answer that is the list.
         read: an entry's name and what becomes of it.
         body: members of the request beside the offset.
+        timeout: seconds for all pages together.
 
     Raises:
-        InvalidResponse: a page without a list where one belongs.
+        InvalidResponse: a page without its ``total``, or without a list where one belongs.
+        RequestTimeout: the list did not end in time.
     """
+    until = (yield from the_time()) + timeout
     reading = _Reading()
     for _ in range(RACES):
         reading = _Reading()
         try:
             while True:
+                left = yield from time_left(until, about, reading.place, reading.total)
                 asked = {**(body or {}), "offset": reading.place} if reading.place else body
-                members = yield from ask(asked)
+                members = yield from ask(asked, left)
                 entries = _list(members, member, about)
-                if reading.page(dict(read(entry, about) for entry in entries), members):
+                if reading.page(dict(read(entry, about) for entry in entries), members, about):
                     break
         except _Shrunk:
             continue
         break
     found = cast("dict[str, T]", reading.found)
     return Listed(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
+
+
+def time_left(until: float, about: Asked, came: int, total: int | None) -> Steps[float]:
+    """Seconds that are left for further pages of which ``came`` entries are here.
+
+    Raises:
+        RequestTimeout: none are left.
+    """
+    left = until - (yield from the_time())
+    if left <= 0:
+        raise RequestTimeout(f"{about}: expected the whole list in time, seen {came} of {total} entries")
+    return left
 
 
 def _list(members: Mapping[str, object], member: str, about: object = "") -> list[object]:

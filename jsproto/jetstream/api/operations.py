@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 from jsproto.core.conversation import Call
 from jsproto.core.procedure import Sleep, Steps, the_time
 from jsproto.errors import InvalidConfig, InvalidResponse, RequestTimeout
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import Asked, RetryLater
@@ -68,7 +69,13 @@ def step_down_stream(
 
     return (
         yield from _step_down(
-            api.stream_leader_stepdown(stream), about, look, placement, wait=wait, timeout=timeout
+            api.stream_leader_stepdown(stream),
+            about,
+            AnswerType.STREAM_STEP_DOWN,
+            look,
+            placement,
+            wait=wait,
+            timeout=timeout,
         )
     )
 
@@ -94,7 +101,11 @@ def step_down_consumer(
         return info.cluster
 
     subject = api.consumer_leader_stepdown(stream, consumer)
-    return (yield from _step_down(subject, about, look, placement, wait=wait, timeout=timeout))
+    return (
+        yield from _step_down(
+            subject, about, AnswerType.CONSUMER_STEP_DOWN, look, placement, wait=wait, timeout=timeout
+        )
+    )
 
 
 def step_down_meta(
@@ -113,7 +124,11 @@ def step_down_meta(
     """
     about = Asked(what="meta leader step-down")
     subject = api.meta_leader_stepdown()
-    return (yield from _step_down(subject, about, meta_group, placement, wait=wait, timeout=timeout))
+    return (
+        yield from _step_down(
+            subject, about, AnswerType.META_STEP_DOWN, meta_group, placement, wait=wait, timeout=timeout
+        )
+    )
 
 
 def meta_group(timeout: float = DEFAULT_TIMEOUT) -> Steps[MetaGroup | None]:
@@ -136,7 +151,13 @@ def remove_peer(api: ApiSubjects, stream: str, peer: str, *, timeout: float = DE
         JetStreamError: it is none of the group (10040), or nobody can take its place (10075).
     """
     about = Asked(what=f"remove peer {_named('peer', peer)}", stream=stream)
-    yield from succeed(api.stream_peer_remove(stream), about, body={"peer": peer}, timeout=timeout)
+    yield from succeed(
+        api.stream_peer_remove(stream),
+        about,
+        AnswerType.STREAM_REMOVE_PEER,
+        body={"peer": peer},
+        timeout=timeout,
+    )
 
 
 def evacuate_peer(
@@ -151,7 +172,9 @@ def evacuate_peer(
     """
     about = Asked(what=f"evacuate peer {_named('peer', peer)}", stream=stream)
     subject = api.stream_peer_evacuate(stream)
-    yield from succeed(subject, about, body={"peer": peer}, since="2.15", timeout=timeout)
+    yield from succeed(
+        subject, about, AnswerType.STREAM_EVACUATE_PEER, body={"peer": peer}, since="2.15", timeout=timeout
+    )
 
 
 def cancel_stream_move(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
@@ -162,7 +185,9 @@ def cancel_stream_move(api: ApiSubjects, stream: str, *, timeout: float = DEFAUL
         JetStreamError: it is not being changed (10129).
     """
     about = Asked(what="cancel move", stream=stream)
-    yield from request(api.stream_cancel_move(stream), about, since="2.15", timeout=timeout)
+    yield from request(
+        api.stream_cancel_move(stream), about, AnswerType.STREAM_CANCEL_MOVE, since="2.15", timeout=timeout
+    )
 
 
 def remove_server(
@@ -181,7 +206,7 @@ def remove_server(
     """
     body = _server(server, peer_id)
     about = Asked(what=f"remove server {server or peer_id}")
-    yield from succeed(api.server_remove(), about, body=body, timeout=timeout)
+    yield from succeed(api.server_remove(), about, AnswerType.META_REMOVE_SERVER, body=body, timeout=timeout)
 
 
 def evacuate_server(
@@ -201,7 +226,14 @@ def evacuate_server(
     """
     body = _server(server, peer_id)
     about = Asked(what=f"evacuate server {server or peer_id}")
-    yield from succeed(api.server_evacuate(), about, body=body, since="2.15", timeout=timeout)
+    yield from succeed(
+        api.server_evacuate(),
+        about,
+        AnswerType.META_EVACUATE_SERVER,
+        body=body,
+        since="2.15",
+        timeout=timeout,
+    )
 
 
 def move_stream(
@@ -233,7 +265,9 @@ def move_stream(
     wishes: dict[str, object] = {"server": server, "cluster": cluster, "tags": list(tags)}
     body = {name: wish for name, wish in wishes.items() if wish}
     about = Asked(what=f"move stream of account {account}", stream=stream)
-    yield from request(api.account_stream_move(account, stream), about, body=body, timeout=timeout)
+    yield from request(
+        api.account_stream_move(account, stream), about, AnswerType.STREAM_UPDATE, body=body, timeout=timeout
+    )
 
 
 def cancel_move(
@@ -246,7 +280,13 @@ def cancel_move(
         JetStreamError: it is not being moved (10129).
     """
     about = Asked(what=f"cancel move of a stream of account {account}", stream=stream)
-    yield from request(api.account_stream_cancel_move(account, stream), about, body={}, timeout=timeout)
+    yield from request(
+        api.account_stream_cancel_move(account, stream),
+        about,
+        AnswerType.ACCOUNT_CANCEL_MOVE,
+        body={},
+        timeout=timeout,
+    )
 
 
 def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[None]:
@@ -256,7 +296,7 @@ def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TI
         InvalidResponse: the server answered without having begun.
     """
     about = Asked(what=f"purge account {account}")
-    members = yield from request(api.account_purge(account), about, needs=("initiated",), timeout=timeout)
+    members = yield from request(api.account_purge(account), about, AnswerType.ACCOUNT_PURGE, timeout=timeout)
     if members["initiated"] is not True:
         raise InvalidResponse(f"{about}: expected it to be initiated, seen {members['initiated']!r}")
 
@@ -267,6 +307,7 @@ def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TI
 def _step_down(
     subject: str,
     about: Asked,
+    expected: AnswerType,
     look: Callable[[float], Steps[_Group | None]],
     placement: Placement | None,
     *,
@@ -275,7 +316,7 @@ def _step_down(
 ) -> Steps[str]:
     until = (yield from the_time()) + timeout
     before, _ = (yield from _led(look, until, about)) if wait else (None, False)
-    yield from succeed(subject, about, body=_placed(placement), timeout=timeout)
+    yield from succeed(subject, about, expected, body=_placed(placement), timeout=timeout)
     elected = False
     while wait:
         now, missed = yield from _led(look, until, about)

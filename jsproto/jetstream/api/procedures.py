@@ -18,9 +18,10 @@ from functools import partial
 from typing import Final, TypeVar
 
 from jsproto.core.conversation import Call
-from jsproto.core.procedure import Steps
+from jsproto.core.procedure import Steps, the_time
 from jsproto.errors import InvalidResponse, InvalidSubject, NoResponders, RequestTimeout, StatusError
 from jsproto.jetstream.api.account import AccountInfo
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.blame import blamed
 from jsproto.jetstream.api.checks import check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
@@ -40,7 +41,7 @@ from jsproto.jetstream.api.errors import (
     described,
 )
 from jsproto.jetstream.api.levels import REQUIRED, features, required_level
-from jsproto.jetstream.api.listed import RACES, Listed, name_of, pages
+from jsproto.jetstream.api.listed import RACES, AskPage, Listed, name_of, pages, time_left
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.headers import Headers
@@ -55,10 +56,10 @@ DEFAULT_TIMEOUT: Final = 5.0
 def request(
     subject: str,
     about: Asked,
+    expected: AnswerType,
     *,
     body: Mapping[str, object] | None = None,
     headers: Headers | None = None,
-    needs: tuple[str, ...] = (),
     since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[dict[str, object]]:
@@ -67,9 +68,9 @@ def request(
     Args:
         subject: where the API listens for it.
         about: what is asked, for errors.
+        expected: the answer that belongs to this request.
         body: members of the request; ``None`` sends an empty payload, as some verbs demand (10038).
         headers: of the request, such as the level that it needs.
-        needs: members without which the answer is none.
         since: the first version of the server that answers it; older ones stay silent, and so the error says it.
         timeout: seconds.
     """
@@ -87,13 +88,13 @@ def request(
         raise StatusError(
             code, text, f"{about}: expected an answer on {subject!r}, seen status {code} {text}".rstrip()
         )
-    return answer(reply.payload, about, needs)
+    return answer(reply.payload, about, expected)
 
 
 def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[AccountInfo]:
     """Usage and limits of the account: INFO."""
     about = Asked(what="account info")
-    members = yield from request(api.account_info(), about, timeout=timeout)
+    members = yield from request(api.account_info(), about, AnswerType.ACCOUNT_INFO, timeout=timeout)
     return AccountInfo.from_wire(members, about)
 
 
@@ -124,7 +125,13 @@ def create_stream(
     about = Asked(what="create stream", stream=config.name)
     return (
         yield from _put_stream(
-            api.stream_create(config.name), about, config, pedantic=pedantic, strict=strict, timeout=timeout
+            api.stream_create(config.name),
+            about,
+            AnswerType.STREAM_CREATE,
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
         )
     )
 
@@ -147,7 +154,13 @@ def update_stream(
     about = Asked(what="update stream", stream=config.name)
     return (
         yield from _put_stream(
-            api.stream_update(config.name), about, config, pedantic=pedantic, strict=strict, timeout=timeout
+            api.stream_update(config.name),
+            about,
+            AnswerType.STREAM_UPDATE,
+            config,
+            pedantic=pedantic,
+            strict=strict,
+            timeout=timeout,
         )
     )
 
@@ -185,7 +198,9 @@ def change_stream(
     changed = config.evolve(**changes)
     about = Asked(what="update stream", stream=changed.name)
     subject = api.stream_update(changed.name)
-    return (yield from _put_stream(subject, about, changed, timeout=timeout, old=config))
+    return (
+        yield from _put_stream(subject, about, AnswerType.STREAM_UPDATE, changed, timeout=timeout, old=config)
+    )
 
 
 def stream_config(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[StreamConfig]:
@@ -219,26 +234,28 @@ def stream_info(
         stream: its name.
         subjects_filter: also count messages of the subjects that match: of all of them, page by page.
         deleted_details: also list deleted sequences.
-        timeout: seconds for each page; there is one unless more than 100,000 subjects match.
+        timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
     Raises:
         StreamNotFound: no such stream.
         InvalidSubject: a filter that is none.
         InvalidResponse: the stream has more subjects than the server will say.
+        RequestTimeout: the pages did not end in time.
     """
     about = Asked(what="stream info", stream=stream)
     if subjects_filter:
         subscription_subject(subjects_filter)
     wishes = {"subjects_filter": subjects_filter, "deleted_details": deleted_details}
     body: dict[str, object] = {name: wish for name, wish in wishes.items() if wish}
-    members = yield from request(api.stream_info(stream), about, body=body or None, timeout=timeout)
-    info = StreamInfo.from_wire(members, about)
+    ask = _asking(api.stream_info(stream), about, AnswerType.STREAM_INFO)
+    until = (yield from the_time()) + timeout
+    info = StreamInfo.from_wire((yield from ask(body or None, timeout)), about)
     subjects = dict(info.state.subjects)
     page = info
     while page.state.subjects and len(subjects) < page.total:
         body["offset"] = page.offset + len(page.state.subjects)
-        members = yield from request(api.stream_info(stream), about, body=body, timeout=timeout)
-        page = StreamInfo.from_wire(members, about)
+        left = yield from time_left(until, about, len(subjects), page.total)
+        page = StreamInfo.from_wire((yield from ask(body, left)), about)
         subjects.update(page.state.subjects)
     if len(subjects) < page.total:
         raise InvalidResponse(f"{about}: expected {page.total} subjects, seen {len(subjects)}")
@@ -252,7 +269,7 @@ def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIM
         StreamNotFound: no such stream.
     """
     about = Asked(what="delete stream", stream=stream)
-    yield from succeed(api.stream_delete(stream), about, timeout=timeout)
+    yield from succeed(api.stream_delete(stream), about, AnswerType.STREAM_DELETE, timeout=timeout)
 
 
 def stream_names(
@@ -261,8 +278,8 @@ def stream_names(
     """Names of all streams, or of those that store ``subject``. Raises `InvalidSubject`."""
     about = Asked(what="stream names", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
-    ask = _asking(api.stream_names(), about, timeout)
-    return (yield from pages(ask, about, "streams", name_of, body))
+    ask = _asking(api.stream_names(), about, AnswerType.STREAM_NAMES)
+    return (yield from pages(ask, about, "streams", name_of, body, timeout=timeout))
 
 
 def streams(
@@ -275,8 +292,8 @@ def streams(
     """
     about = Asked(what="list streams", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
-    ask = _asking(api.stream_list(), about, timeout)
-    return (yield from pages(ask, about, "streams", _stream_of, body))
+    ask = _asking(api.stream_list(), about, AnswerType.STREAM_LIST)
+    return (yield from pages(ask, about, "streams", _stream_of, body, timeout=timeout))
 
 
 # ------------------------------------------------------------------------------------------------- consumers
@@ -319,7 +336,14 @@ def create_consumer(
     if pedantic:
         body["pedantic"] = True
     try:
-        members = yield from request(subject, about, body=body, headers=_level(config), timeout=timeout)
+        members = yield from request(
+            subject,
+            about,
+            AnswerType.CONSUMER_CREATE,
+            body=body,
+            headers=_level(config),
+            timeout=timeout,
+        )
     except JetStreamError as error:
         raise blamed(error, check_consumer(config, pedantic=pedantic), features(config)) from None
     info = ConsumerInfo.from_wire(members, about)
@@ -398,7 +422,9 @@ def consumer_info(
         StreamNotFound: no such stream.
     """
     about = Asked(what="consumer info", stream=stream, consumer=consumer)
-    members = yield from request(api.consumer_info(stream, consumer), about, timeout=timeout)
+    members = yield from request(
+        api.consumer_info(stream, consumer), about, AnswerType.CONSUMER_INFO, timeout=timeout
+    )
     return ConsumerInfo.from_wire(members, about)
 
 
@@ -412,14 +438,16 @@ def delete_consumer(
         StreamNotFound: no such stream.
     """
     about = Asked(what="delete consumer", stream=stream, consumer=consumer)
-    yield from succeed(api.consumer_delete(stream, consumer), about, timeout=timeout)
+    yield from succeed(
+        api.consumer_delete(stream, consumer), about, AnswerType.CONSUMER_DELETE, timeout=timeout
+    )
 
 
 def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listed[str]]:
     """Names of all consumers of a stream."""
     about = Asked(what="consumer names", stream=stream)
-    ask = _asking(api.consumer_names(stream), about, timeout)
-    return (yield from pages(ask, about, "consumers", name_of))
+    ask = _asking(api.consumer_names(stream), about, AnswerType.CONSUMER_NAMES)
+    return (yield from pages(ask, about, "consumers", name_of, timeout=timeout))
 
 
 def consumers(
@@ -427,8 +455,8 @@ def consumers(
 ) -> Steps[Listed[ConsumerInfo]]:
     """All consumers of a stream; what a cluster could not say now is named in the result."""
     about = Asked(what="list consumers", stream=stream)
-    ask = _asking(api.consumer_list(stream), about, timeout)
-    return (yield from pages(ask, about, "consumers", _consumer_of))
+    ask = _asking(api.consumer_list(stream), about, AnswerType.CONSUMER_LIST)
+    return (yield from pages(ask, about, "consumers", _consumer_of, timeout=timeout))
 
 
 # ----------------------------------------------------------------------------------------------- what they share
@@ -437,6 +465,7 @@ def consumers(
 def _put_stream(
     subject: str,
     about: Asked,
+    expected: AnswerType,
     config: StreamConfig,
     *,
     pedantic: bool = False,
@@ -450,7 +479,9 @@ def _put_stream(
     if pedantic:
         body["pedantic"] = True
     try:
-        members = yield from request(subject, about, body=body, headers=_level(config), timeout=timeout)
+        members = yield from request(
+            subject, about, expected, body=body, headers=_level(config), timeout=timeout
+        )
     except JetStreamError as error:
         found = check_stream(config, pedantic=pedantic) if old is None else check_stream_update(old, config)
         raise blamed(error, found, features(config)) from None
@@ -499,22 +530,21 @@ def _compare(about: Asked, sent: Document, returned: Document) -> None:
 def succeed(
     subject: str,
     about: Asked,
+    expected: AnswerType,
     *,
     body: Mapping[str, object] | None = None,
     since: str = "",
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Steps[dict[str, object]]:
     """A request that answers ``success``; see :func:`request`."""
-    members = yield from request(subject, about, body=body, needs=("success",), since=since, timeout=timeout)
+    members = yield from request(subject, about, expected, body=body, since=since, timeout=timeout)
     if members["success"] is not True:
         raise InvalidResponse(f"{about}: expected success or an error, seen {described(members['success'])}")
     return members
 
 
-def _asking(
-    subject: str, about: Asked, timeout: float
-) -> Callable[[Mapping[str, object] | None], Steps[dict[str, object]]]:
-    return lambda body: request(subject, about, body=body, timeout=timeout)
+def _asking(subject: str, about: Asked, expected: AnswerType) -> AskPage:
+    return lambda body, seconds: request(subject, about, expected, body=body, timeout=seconds)
 
 
 def _stream_of(entry: object, about: Asked) -> tuple[str, StreamInfo]:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.document import Document, member, of
-from jsproto.jetstream.api.envelope import answer
+from jsproto.jetstream.api.envelope import members_or_error
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck
 from jsproto.jetstream.api.forms import BIG, FLAG, INTEGER, NAME, TEXT
 
@@ -80,6 +80,6 @@ def pub_ack(body: bytes, about: Asked) -> PubAck:
     if usual is not None:
         return usual
     try:
-        return PubAck.from_wire(answer(body, about), about)
+        return PubAck.from_wire(members_or_error(body, about), about)
     except InvalidResponse as error:
         raise InvalidPubAck(f"expected an acknowledgement of a stream: {error}", body) from None

@@ -26,6 +26,7 @@ from jsproto.core.conversation import Call
 from jsproto.core.message import Message
 from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout, shorten
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import Asked, MessageNotFound, described
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, request, succeed
@@ -251,7 +252,9 @@ def delete_message(
     sequence("seq", seq)
     about = Asked(what=f"{'erase' if erase else 'delete'} message {seq}", stream=stream)
     body: dict[str, object] = {"seq": seq} if erase else {"seq": seq, "no_erase": True}
-    yield from succeed(api.stream_msg_delete(stream), about, body=body, timeout=timeout)
+    yield from succeed(
+        api.stream_msg_delete(stream), about, AnswerType.STREAM_MSG_DELETE, body=body, timeout=timeout
+    )
 
 
 # --------------------------------------------------------------------------------------------- the two ways
@@ -262,7 +265,7 @@ def _by_api(
 ) -> Steps[StoredMessage]:
     subject = api.stream_msg_get(about.stream)
     body = {**which.to_wire(), "no_hdr": True} if no_headers else which.to_wire()
-    members = yield from request(subject, about, body=body, needs=("message",), timeout=timeout)
+    members = yield from request(subject, about, AnswerType.STREAM_MSG_GET, body=body, timeout=timeout)
     return from_members(members["message"], about, headers=not no_headers)
 
 

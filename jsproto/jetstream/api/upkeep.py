@@ -16,6 +16,7 @@ from attrs import frozen
 
 from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidConfig, RequestTimeout
+from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.document import Document, member
 from jsproto.jetstream.api.drift import Difference, differences
@@ -106,7 +107,9 @@ def purge_stream(
         return 0
     wishes = {"filter": which.filter_subject, "seq": which.seq, "keep": which.keep}
     body = {name: wish for name, wish in wishes.items() if wish} or None
-    members = yield from succeed(api.stream_purge(stream), about, body=body, timeout=timeout)
+    members = yield from succeed(
+        api.stream_purge(stream), about, AnswerType.STREAM_PURGE, body=body, timeout=timeout
+    )
     return Purged.from_wire(members, about).purged
 
 
@@ -208,7 +211,9 @@ def pause_consumer(
     about = Asked(what=what, stream=stream, consumer=consumer)
     body = None if until is None else {"pause_until": str(Timestamp.of(until))}
     subject = api.consumer_pause(stream, consumer)
-    members = yield from request(subject, about, body=body, since="2.11", timeout=timeout)
+    members = yield from request(
+        subject, about, AnswerType.CONSUMER_PAUSE, body=body, since="2.11", timeout=timeout
+    )
     return Pause.from_wire(members, about)
 
 
@@ -236,7 +241,9 @@ def reset_consumer(
     body = None if sequence("seq", seq) is None else {"seq": seq}
     subject = api.consumer_reset(stream, consumer)
     try:
-        members = yield from request(subject, about, body=body, since="2.14", timeout=timeout)
+        members = yield from request(
+            subject, about, AnswerType.CONSUMER_RESET, body=body, since="2.14", timeout=timeout
+        )
     except RequestTimeout:
         # The server is silent when there is no such consumer.
         yield from consumer_info(api, stream, consumer, timeout=timeout)
@@ -257,7 +264,12 @@ def unpin_consumer(
     about = Asked(what="unpin consumer", stream=stream, consumer=consumer)
     subject = api.consumer_unpin(stream, consumer)
     yield from request(
-        subject, about, body={"group": unbroken(group, "group")}, since="2.11", timeout=timeout
+        subject,
+        about,
+        AnswerType.CONSUMER_UNPIN,
+        body={"group": unbroken(group, "group")},
+        since="2.11",
+        timeout=timeout,
     )
 
 

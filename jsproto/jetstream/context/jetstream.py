@@ -540,7 +540,7 @@ class JetStream:
             stream: its name.
             subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: no such stream.
@@ -612,7 +612,7 @@ class JetStream:
 
         Args:
             consumers: also ask each stream for its consumers.
-            timeout: seconds for each page.
+            timeout: seconds for each list, with all its pages.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: inventory(self.api, with_consumers=consumers, timeout=seconds))

@@ -274,7 +274,7 @@ class Stream:
         Args:
             subjects_filter: also count messages of the subjects that match.
             deleted_details: also list deleted sequences.
-            timeout: seconds for each page; there is one unless more than 100,000 subjects match.
+            timeout: seconds for all pages; there is one unless more than 100,000 subjects match.
 
         Raises:
             StreamNotFound: it is gone.

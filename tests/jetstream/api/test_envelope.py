@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig, InvalidResponse
-from jsproto.jetstream.api.envelope import answer, parse_object, to_json
+from jsproto.jetstream.api.answers import AnswerType
+from jsproto.jetstream.api.envelope import answer, members_or_error, parse_object, to_json
 from jsproto.jetstream.api.errors import Asked, JetStreamError, WrongLastSequence
 
 ABOUT = Asked(what="stream info", stream="S")
@@ -88,12 +89,12 @@ def test_what_is_written_is_read_back_equal_and_equal_members_give_equal_bytes(
 def test_any_answer_is_a_success_without_an_error_or_one_of_two_errors(members: dict[str, object]) -> None:
     body = json.dumps(members).encode()
     try:
-        read = answer(body, ABOUT, ("config",))
+        read = answer(body, ABOUT, AnswerType.STREAM_INFO)
     except JetStreamError:
         assert members.get("error") is not None
     except InvalidResponse:
         assert members.get("error") is None
-        assert members.get("config") is None
+        assert members.get("config") is None or members.get("type") is not None
     else:
         assert members.get("error") is None
         assert read["config"] == members["config"]
@@ -109,21 +110,49 @@ def test_b175_an_error_beats_the_success_that_stands_beside_it() -> None:
     body = b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 44"},"stream":"S","seq":0}'
 
     with pytest.raises(WrongLastSequence) as caught:
-        answer(body, Asked(what="publish"))
+        members_or_error(body, Asked(what="publish"))
     assert (caught.value.code, caught.value.err_code, caught.value.sequence) == (400, 10071, 44)
 
 
 def test_a_null_error_is_none_and_the_type_is_no_member_of_the_answer() -> None:
-    assert answer(b'{"type":"io.nats.x","error":null,"success":true}', ABOUT) == {
-        "error": None,
-        "success": True,
-    }
+    body = b'{"type":"io.nats.jetstream.api.v1.stream_delete_response","error":null,"success":true}'
+
+    assert answer(body, ABOUT, AnswerType.STREAM_DELETE) == {"error": None, "success": True}
+
+
+@pytest.mark.parametrize("expected", AnswerType)
+@pytest.mark.parametrize("body", [b"{}", b'{"stream":"ALL","seq":7}', b'{"type":null}'])
+def test_an_empty_answer_and_the_ack_of_a_stream_over_the_api_answer_nothing(
+    expected: AnswerType, body: bytes
+) -> None:
+    with pytest.raises(InvalidResponse, match="expected an answer with"):
+        answer(body, ABOUT, expected)
+
+
+@pytest.mark.parametrize("expected", AnswerType)
+def test_the_answer_to_another_request_is_refused_by_its_type(expected: AnswerType) -> None:
+    everything = {name: True for each in AnswerType for name in (*each.needs, *each.proof)}
+    for other in AnswerType:
+        body = json.dumps({**everything, "type": other.types[0]}).encode()
+        if other.types[0] in expected.types:
+            assert answer(body, ABOUT, expected) == everything
+        else:
+            with pytest.raises(InvalidResponse, match=f"expected an answer of type '{expected.types[0]}'"):
+                answer(body, ABOUT, expected)
+
+
+@pytest.mark.parametrize("said", [1, "", [], "io.nats.jetstream.api.v2.stream_info_response"])
+def test_a_type_that_is_there_must_fit(said: object) -> None:
+    body = json.dumps({"type": said, "config": {"name": "S"}}).encode()
+
+    with pytest.raises(InvalidResponse, match="expected an answer of type"):
+        answer(body, ABOUT, AnswerType.STREAM_INFO)
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"config":null}'])
 def test_an_answer_without_what_it_needs_is_invalid_and_says_what_is_missing(body: bytes) -> None:
     with pytest.raises(InvalidResponse, match=r"expected an answer with 'config' \(stream info, stream S\)"):
-        answer(body, ABOUT, ("config",))
+        answer(body, ABOUT, AnswerType.STREAM_INFO)
 
 
 def test_a_surrogate_pair_is_one_character_and_no_reason_to_refuse() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.errors import InvalidResponse
+from jsproto.core.conversation import Call
+from jsproto.core.procedure import Now, Steps
+from jsproto.errors import InvalidResponse, RequestTimeout
 from jsproto.jetstream.api import procedures as api
 from jsproto.jetstream.api.listed import RACES, Listed
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -85,14 +88,54 @@ def test_a_list_can_be_copied_and_pickled_with_all_it_knows() -> None:
         assert (twin, twin.total, twin.missing, twin.offline) == (("a",), 3, ("b",), {"c": "why"})
 
 
+@pytest.mark.parametrize("total", [None, "3", True, -1, 1.5])
+def test_a_page_without_a_number_as_total_is_no_page(total: object) -> None:
+    with pytest.raises(InvalidResponse, match="total"):
+        run(api.stream_names(API), {"streams": ["a"], "total": total})
+
+
+def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, each: float) -> None:
+    """Answer every question with another page, ``each`` seconds later; no question waits beyond the end of the first."""
+    now, asked, end = 0.0, 0, None
+    step = next(steps)
+    while True:
+        if isinstance(step, Now):
+            step = steps.send(now)
+            continue
+        assert isinstance(step, Call)
+        end = now + step.timeout if end is None else end
+        assert now + step.timeout == pytest.approx(end)
+        now += each
+        asked += 1
+        step = steps.send(message(json.dumps(page(asked)).encode()))
+
+
+def test_a_list_that_never_ends_ends_with_its_time() -> None:
+    """A server that always has another page keeps the caller for the whole timeout and no longer."""
+    with pytest.raises(RequestTimeout, match=r"stream names: expected the whole list in time, seen 8 of 10 "):
+        play_on(api.stream_names(API, timeout=2.0), lambda n: names(f"S{n}", total=n + 2), each=0.25)
+
+
+def test_pages_of_subjects_share_one_time_too() -> None:
+    def page(number: int) -> dict[str, object]:
+        state = {"subjects": {f"s.{number}": 1}}
+        return {"config": {"name": "S"}, "total": 100, "offset": number - 1, "state": state}
+
+    with pytest.raises(RequestTimeout, match="stream info, stream S: expected the whole list in time"):
+        play_on(api.stream_info(API, "S", subjects_filter=">", timeout=1.0), page, each=0.3)
+
+
 def test_missing_that_is_no_list_is_an_invalid_response() -> None:
     with pytest.raises(InvalidResponse, match="missing"):
         run(api.stream_names(API), names("a", total=1, missing="a"))
 
 
 PAGE = st.fixed_dictionaries(
-    {"streams": st.one_of(st.none(), st.lists(st.sampled_from("abcdef"), max_size=3))},
-    optional={"total": st.integers(-1, 9), "missing": st.lists(st.sampled_from("xyz"), max_size=2)},
+    {
+        "streams": st.one_of(st.none(), st.lists(st.sampled_from("abcdef"), max_size=3)),
+        "total": st.integers(0, 9),
+    },
+    optional={"missing": st.lists(st.sampled_from("xyz"), max_size=2)},
 )
 
 
@@ -104,8 +147,11 @@ def test_any_sequence_of_pages_comes_to_an_end_53(script) -> None:
     step = next(steps)
     try:
         while True:
+            if isinstance(step, Now):
+                step = steps.send(0.0)
+                continue
             offsets.append(json.loads(step.payload or b"{}").get("offset", 0))
-            page = left.pop(0) if left else {"streams": []}
+            page = left.pop(0) if left else {"streams": [], "total": 9}
             step = steps.send(message(json.dumps(page).encode()))
     except StopIteration as stop:
         listed = stop.value
@@ -115,3 +161,8 @@ def test_any_sequence_of_pages_comes_to_an_end_53(script) -> None:
     for before, after in pairwise(offsets):
         assert after > before or after == 0  # it goes on, or is read anew
     assert offsets.count(0) <= RACES
+
+
+def test_an_entry_of_names_is_a_name() -> None:
+    with pytest.raises(InvalidResponse, match="stream names: expected a name"):
+        run(api.stream_names(API), {"streams": [5], "total": 1})

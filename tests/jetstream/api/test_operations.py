@@ -13,6 +13,7 @@ from tests.jetstream.api.asking import refusal, run
 
 API = ApiSubjects()
 DONE = {"success": True}
+CANCELLED = {"type": "io.nats.jetstream.api.v1.stream_cancel_move_response"}
 N2 = Placement(preferred="n2")
 
 
@@ -147,7 +148,7 @@ def test_a_server_on_its_own_says_so() -> None:
         ),
         (lambda: ops.remove_peer(API, "S", "n1"), DONE, "STREAM.PEER.REMOVE.S", {"peer": "n1"}),
         (lambda: ops.evacuate_peer(API, "S", "n1"), DONE, "STREAM.PEER.EVACUATE.S", {"peer": "n1"}),
-        (lambda: ops.cancel_stream_move(API, "S"), {}, "STREAM.CANCEL_MOVE.S", None),
+        (lambda: ops.cancel_stream_move(API, "S"), CANCELLED, "STREAM.CANCEL_MOVE.S", None),
         (lambda: ops.evacuate_server(API, "n1"), DONE, "SERVER.EVACUATE", {"peer": "n1"}),
         (lambda: ops.remove_server(API, "n1"), DONE, "SERVER.REMOVE", {"peer": "n1"}),
         (
@@ -158,11 +159,16 @@ def test_a_server_on_its_own_says_so() -> None:
         ),
         (
             lambda: ops.move_stream(API, "A", "S", server="n1", tags=["ssd"]),
-            {},
+            {"config": {"name": "S"}},
             "ACCOUNT.STREAM.MOVE.A.S",
             {"server": "n1", "tags": ["ssd"]},
         ),
-        (lambda: ops.cancel_move(API, "A", "S"), {}, "ACCOUNT.STREAM.CANCEL_MOVE.A.S", {}),
+        (
+            lambda: ops.cancel_move(API, "A", "S"),
+            CANCELLED,
+            "ACCOUNT.STREAM.CANCEL_MOVE.A.S",
+            {},
+        ),
         (lambda: ops.purge_account(API, "A"), {"initiated": True}, "ACCOUNT.PURGE.A", None),
     ],
 )

@@ -264,7 +264,10 @@ def test_b203_a_strict_request_names_the_settings_that_the_server_left_out() -> 
 
 
 def test_deleting_succeeds_or_says_why_not() -> None:
-    done, asked = run(api.delete_stream(API, "S"), {"type": "x", "success": True})
+    done, asked = run(
+        api.delete_stream(API, "S"),
+        {"type": "io.nats.jetstream.api.v1.stream_delete_response", "success": True},
+    )
     _, consumer = run(api.delete_consumer(API, "S", "C"), {"success": True})
 
     assert done is None
@@ -278,7 +281,13 @@ def test_deleting_succeeds_or_says_why_not() -> None:
 
 def test_usage_and_limits_of_the_account_are_read() -> None:
     info, asked = run(
-        api.account_info(API), {"type": "x", "memory": 1, "limits": {"max_streams": -1}, "api": {"level": 5}}
+        api.account_info(API),
+        {
+            "type": "io.nats.jetstream.api.v1.account_info_response",
+            "memory": 1,
+            "limits": {"max_streams": -1},
+            "api": {"level": 5},
+        },
     )
 
     assert asked == [("$JS.API.INFO", None)]
@@ -298,7 +307,6 @@ def test_b200_the_offset_grows_by_what_came_until_the_total_or_an_empty_page() -
     early, _ = run(
         api.consumer_names(API, "S"), {"total": 10, "consumers": ["a"]}, {"total": 10, "consumers": []}
     )
-    unsaid, _ = run(api.consumer_names(API, "S"), {"consumers": ["a"]}, {})
 
     assert names == ("a", "b", "c")
     assert asked == [
@@ -306,7 +314,6 @@ def test_b200_the_offset_grows_by_what_came_until_the_total_or_an_empty_page() -
         ("$JS.API.STREAM.NAMES", {"subject": "s.>", "offset": 2}),
     ]
     assert early == ("a",)
-    assert unsaid == ("a",)
 
 
 def test_lists_are_pages_of_documents() -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.envelope import answer
+from jsproto.jetstream.api.envelope import members_or_error
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
 from jsproto.jetstream.api.puback import PubAck, pub_ack, usual_ack
 
@@ -78,7 +78,7 @@ def test_the_short_way_and_the_long_way_read_the_same(body: bytes) -> None:
     short = usual_ack(body)
 
     if short is not None:
-        assert short == PubAck.from_wire(answer(body, ABOUT))
+        assert short == PubAck.from_wire(members_or_error(body, ABOUT))
         assert pub_ack(body, ABOUT) == short
 
 

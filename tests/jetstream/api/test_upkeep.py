@@ -152,7 +152,10 @@ def test_a_reset_that_is_not_answered_finds_out_whether_there_is_such_a_consumer
 
 
 def test_an_unpin_names_its_group() -> None:
-    _, asked = run(upkeep.unpin_consumer(API, "S", "C", "g"), {"type": "x"})
+    _, asked = run(
+        upkeep.unpin_consumer(API, "S", "C", "g"),
+        {"type": "io.nats.jetstream.api.v1.consumer_unpin_response"},
+    )
 
     assert asked == [("$JS.API.CONSUMER.UNPIN.S.C", {"group": "g"})]
 
