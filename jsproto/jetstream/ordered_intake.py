@@ -5,6 +5,11 @@ intake what has happened (an incarnation begins, messages were `received` and `t
 the intake does what that makes due (`ask`): send the next pull, or answer a question of flow control. Taking makes something
 due when ``lead`` is low, which costs one comparison per message in both forms.
 
+Heartbeats are watched in one way by both forms. With replay policy ``instant`` the server has promised them from the first request on.
+With ``original`` the server is silent for as long as the messages once lay apart, and deletions of the consumer cannot be told from
+that. It sends its first heartbeat when the replay is over (nats-server ``loopAndGatherMsgs``), so the watch begins with that
+heartbeat. One that names a missed flow-control answer proves nothing: the server also sends those in the middle of a replay.
+
 `Pulls` and `Pushes` are the two; no third is planned.
 """
 
@@ -32,18 +37,22 @@ class Intake(Stateful):
         subject: what the present incarnation is known by: its NEXT subject, or its deliver subject; ``""`` for none.
         deliver: the subject of the server's own words, where messages come on the same sid; else ``""``.
         lead: when its level is low, taking makes something due. The hot path of the feed lowers the level directly.
+        paced: the server spaces messages as they once came (replay original).
         by_messages: whether a message counts for one in it, and bytes for nothing.
         liveness: the watch over the promised heartbeats.
     """
 
-    __slots__ = ("backlog", "by_messages", "deliver", "lead", "liveness", "subject")
+    __slots__ = ("_replaying", "backlog", "by_messages", "deliver", "lead", "liveness", "paced", "subject")
 
-    STATE: ClassVar[Codecs] = {"deliver": PLAIN, "liveness": PART, "subject": PLAIN}
+    STATE: ClassVar[Codecs] = {"_replaying": PLAIN, "deliver": PLAIN, "liveness": PART, "subject": PLAIN}
 
     place: ClassVar[Place]
     early: ClassVar[bool]
 
-    def __init__(self, backlog: Backlog, lead: Credit, liveness: Liveness) -> None:
+    def __init__(self, backlog: Backlog, lead: Credit, liveness: Liveness, *, paced: bool) -> None:
+        self.paced = paced
+        # The server may be silent for as long as the messages once lay apart.
+        self._replaying = paced
         self.backlog = backlog
         self.lead = lead
         self.by_messages = True
@@ -55,7 +64,8 @@ class Intake(Stateful):
 
     def prepare(self, port: Port) -> str:
         """A creation is sent now, the interest stands; gives what the server shall deliver to, ``""`` if it is to be asked."""
-        raise NotImplementedError
+        self._replaying = self.paced
+        return ""
 
     def begin(self, subject: str, now: float) -> None:
         """The server has made an incarnation that can be asked on ``subject``."""
@@ -86,8 +96,11 @@ class Intake(Stateful):
         raise NotImplementedError
 
     def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
-        """A heartbeat. Whether the server waits for messages, and not for us."""
-        raise NotImplementedError
+        """A heartbeat of a server that waits for messages. Whether it does; False if it waits for us."""
+        if self._replaying:
+            self._replaying = False
+            self.liveness.watch(now)
+        return True
 
     def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
         """A status ended one request, if there are any. False if the next message is larger than all that may be asked for."""

@@ -65,8 +65,8 @@ class Pulls(Intake):
 
     def __init__(self, backlog: Backlog, options: ConsumeOptions, *, paced: bool = False) -> None:
         self._budget = Budget(*options.credits())
-        heartbeat = 0.0 if paced else options.heartbeat
-        super().__init__(backlog, self._budget.lead, Liveness(heartbeat, options.heartbeat_factor))
+        liveness = Liveness(options.heartbeat, options.heartbeat_factor)
+        super().__init__(backlog, self._budget.lead, liveness, paced=paced)
         self.by_messages = self._budget.size is None
         self.ledger = Ledger()
         self._expires = options.expires
@@ -75,10 +75,6 @@ class Pulls(Intake):
         self._timers = Timers(PullTimer)
 
     # ------------------------------------------------------------------ life
-
-    def prepare(self, port: Port) -> str:
-        """The server is asked for each message."""
-        return ""
 
     def begin(self, subject: str, now: float) -> None:
         """An incarnation is there and can be asked."""
@@ -111,7 +107,8 @@ class Pulls(Intake):
         least, most = _MARGINS
         until = now + self._expires + min(max(self._expires / 10, least), most)
         self.ledger.issue(Pull(token, batch, size, now, until))
-        self.liveness.asked(now)
+        if not self._replaying:
+            self.liveness.asked(now)
 
     def limit(self, left: int) -> None:
         """So many messages can still come at most, whatever is asked."""
@@ -143,7 +140,7 @@ class Pulls(Intake):
     def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
         """A pull waits for messages."""
         self._pace.eased()
-        return True
+        return super().heartbeat(block, port, now)
 
     def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked for.

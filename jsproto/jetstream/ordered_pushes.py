@@ -46,8 +46,8 @@ class Pushes(Intake):
     early = True
 
     def __init__(self, backlog: Backlog, options: ConsumeOptions, *, paced: bool = False) -> None:
-        heartbeat = 0.0 if paced else options.heartbeat
-        super().__init__(backlog, Credit(1), Liveness(heartbeat, options.heartbeat_factor))
+        liveness = Liveness(options.heartbeat, options.heartbeat_factor)
+        super().__init__(backlog, Credit(1), liveness, paced=paced)
         self.flow = FlowControl()
         # The fence behind an answer that the server misses.
         self._doubt = 0
@@ -60,12 +60,14 @@ class Pushes(Intake):
 
     def prepare(self, port: Port) -> str:
         """What the port is subscribed to."""
+        super().prepare(port)
         self.subject = self.deliver = port.subject
         return self.deliver
 
     def begin(self, subject: str, now: float) -> None:
-        """From now on heartbeats are promised."""
-        self.liveness.watch(now)
+        """From now on heartbeats are promised, unless the server replays."""
+        if not self._replaying:
+            self.liveness.watch(now)
 
     def void(self, end: End) -> None:
         """The messages behind the questions are at hand, the questions are void."""
@@ -106,7 +108,7 @@ class Pushes(Intake):
         """It also says which answer the server misses."""
         stalled = header_value(block, b"Nats-Consumer-Stalled")
         if not stalled:
-            return True
+            return super().heartbeat(block, port, now)
         self.question(stalled, port, now)
         return False
 

@@ -332,3 +332,29 @@ def test_notices_say_what_happened(start_server):
             while OrderedNotice.RESET not in kinds:
                 kinds.append(getattr(next(events), "kind", None))
         assert OrderedNotice.CAUGHT_UP in kinds
+
+
+@pytest.mark.parametrize("replay", ["instant", "original"])
+@pytest.mark.parametrize("form", list(Form))
+def test_a_consumer_that_is_deleted_when_it_waits_is_noticed_whatever_it_replays(nats_server, form, replay):
+    name = f"DELETED{form.value}{replay.upper()}"
+    with within(60), connect(nats_server.url) as nc, connect(nats_server.url) as admin:
+        stream = stream_of(nc, 3, name)
+        feed = ordered(
+            name,
+            form=form,
+            config=ConsumerConfig(replay_policy=replay),
+            pulls=ConsumeOptions(max_messages=10, idle_heartbeat=0.5, expires=30.0),
+        )
+        with nc.stream(feed) as messages:
+            got = [int(next(messages).payload) for _ in range(3)]
+            heard = feed.intake.liveness.since
+            while feed.intake.liveness.since == heard or not feed.intake.liveness.watching:
+                nc.flush()  # until the first heartbeat has come
+            delete_all(stream)
+            begun = time.monotonic()
+            store(admin, stream, 4, 4)
+            got.append(int(next(messages).payload))
+
+        assert got == [1, 2, 3, 4]
+        assert time.monotonic() - begun < 10.0

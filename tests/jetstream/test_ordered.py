@@ -1171,6 +1171,17 @@ def test_a_server_that_paces_its_messages_may_be_silent():
     assert len(rig.creates) == 1
 
 
+def test_a_server_whose_replay_is_over_may_be_silent_no_more():
+    rig = Rig(config={"replay_policy": "original"}).ok(pending=1)
+    rig.at(20.0).heartbeat(0)
+    rig.run_to(29.9)
+    assert len(rig.creates) == 1
+
+    rig.run_to(30.0)
+    assert PullNotice.HEARTBEAT_MISSED in rig.notices
+    assert len(rig.creates) == 2
+
+
 class Keys(View[str]):
     """Letters of even messages, a full stop behind those that were there."""
 

@@ -346,6 +346,47 @@ def test_a_silent_server_is_allowed_under_replay_original():
     assert len(rig.creates) == 1
 
 
+def test_under_replay_original_silence_counts_from_the_first_heartbeat_on():
+    rig = pushed(config={"replay_policy": "original"}).ok()
+    rig.data(1)
+    rig.take()
+    rig.run_to(100.0)
+    rig.heartbeat(1)
+    rig.run_to(109.0)
+    assert len(rig.creates) == 1
+
+    rig.run_to(110.0)
+    assert PullNotice.HEARTBEAT_MISSED in rig.notices
+    assert rig.starts[-1]["opt_start_seq"] == 2
+
+
+def test_under_replay_original_a_heartbeat_that_misses_our_answer_promises_no_others():
+    rig = pushed(config={"replay_policy": "original"}).ok()
+    rig.status(100, "Idle Heartbeat", f"Nats-Last-Consumer: 0\r\nNats-Consumer-Stalled: {FC}a\r\n")
+    rig.run_to(5000.0)
+
+    assert (len(rig.creates), rig.answers) == (1, [FC + "a"])
+
+
+def test_under_replay_original_each_incarnation_may_be_silent_again():
+    rig = pushed(config={"replay_policy": "original"}).ok()
+    rig.heartbeat(0)
+    rig.run_to(10.0)
+    rig.gone().ok()
+    rig.run_to(5000.0)
+
+    assert len(rig.creates) == 2
+
+
+def test_under_replay_original_a_heartbeat_before_the_answer_to_the_creation_starts_the_watch():
+    rig = pushed(config={"replay_policy": "original"})
+    rig.at(1.0).heartbeat(0)
+    rig.ok()
+    rig.run_to(11.0)
+
+    assert len(rig.creates) == 2
+
+
 def test_closed_while_the_link_is_down_nothing_is_answered():
     rig = pushed().ok()
     rig.data(1)
@@ -364,14 +405,12 @@ def test_the_form_decides_flow_control_and_heartbeat():
 
 def test_an_intake_without_a_form_is_none():
     rig = pushed()
-    intake = Intake(rig.ordered.backlog, rig.ordered.intake.lead, rig.ordered.intake.liveness)
+    intake = Intake(rig.ordered.backlog, rig.ordered.intake.lead, rig.ordered.intake.liveness, paced=False)
     calls = (
-        lambda: intake.prepare(rig.port),
         lambda: intake.begin("", 0.0),
         lambda: intake.void(None),
         lambda: intake.ask(rig.port, 0.0),
         lambda: intake.knows(()),
-        lambda: intake.heartbeat(b"", rig.port, 0.0),
     )
     for call in calls:
         with pytest.raises(NotImplementedError):
@@ -381,6 +420,8 @@ def test_an_intake_without_a_form_is_none():
     intake.taken([])
     intake.fenced(1)
     intake.ticked(0.0)
+    assert intake.prepare(rig.port) == ""
+    assert intake.heartbeat(b"", rig.port, 0.0)
     assert intake.ended((), None, b"", 0.0)
     assert (intake.behind, intake.deadline) == (0, None)
 
