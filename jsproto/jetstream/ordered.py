@@ -19,7 +19,7 @@ configuration that the server refuses, end an ordered consumer (INVARIANTS 38).
 
 At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
 
-The parts: `Position` says where to begin, `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
+The parts: `Position` says where to begin and when all has come that was there, with the help of `Census` where subjects count; `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
 attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, a `View` makes items of messages.
 """
 
@@ -36,6 +36,7 @@ from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import MUTE, AckState
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.enums import DeliverPolicy
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed, ServerShutdown
@@ -44,6 +45,7 @@ from jsproto.jetstream.leftovers import Leftovers
 from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.order import Order
+from jsproto.jetstream.ordered_census import Census
 from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.ordered_pulls import Pulls
@@ -112,18 +114,21 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         repeated: messages that an incarnation brought again; nobody saw them twice.
         incarnation: the present one; to look at.
         position: where the reader is; to look at.
+        census: which subjects were seen, for ``last_per_subject``; to look at.
         intake: how messages come; to look at.
     """
 
     __slots__ = (
         "_api",
         "_items",
+        "_newest",
         "_overdue",
         "_pace",
         "_plain",
         "_proven",
         "_timers",
         "backlog",
+        "census",
         "incarnation",
         "intake",
         "leftovers",
@@ -143,11 +148,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     STATE: ClassVar[Codecs] = {
         **Conversation.STATE,
         "_items": PLAIN,
+        "_newest": PLAIN,
         "_overdue": PLAIN,
         "_pace": PART,
         "_proven": PLAIN,
         "_timers": PART,
         "backlog": PART,
+        "census": PART,
         "incarnation": PART,
         "intake": PART,
         "leftovers": PART,
@@ -178,6 +185,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.order = Order()
         self.incarnation = Incarnation(api, self.stream, self.options)
         self.position = Position(self.options.start)
+        self.census = Census(api, self.stream, self.options.filters, self.options.create_timeout)
         pulls = self.options.pulls
         form = Pushes if self.options.form is Form.PUSH else Pulls
         self.intake: Intake = form(self.backlog, pulls, paced=self.options.paced)
@@ -191,6 +199,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._proven = False
         # Heartbeats were missed while messages were at hand.
         self._overdue = False
+        # Subjects count: the first values are still coming.
+        self._newest = self.options.config.deliver_policy == DeliverPolicy.LAST_PER_SUBJECT
 
     # ------------------------------------------------------------------ the user's side
 
@@ -279,7 +289,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             create.replied(self.port, token, frame, now)
             if self._answered(now):
                 return
-        if not self.leftovers.replied(self.port, token, frame, now):
+        if self.census.replied(self.port, token, frame, now):
+            self._survey(now)
+        elif not self.leftovers.replied(self.port, token, frame, now):
             self._late(frame, now)
         self._rest()
 
@@ -293,6 +305,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self.incarnation.script.ticked(self.port, now)
             self._answered(now)
         self.leftovers.ticked(self.port, now)
+        self.census.ticked(self.port, now)
+        self._survey(now)
         for _ in self._timers.expired(now):
             self._attempt(now)
         if self.state is OrderedState.READING:
@@ -302,6 +316,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """The incarnation is lost with the link: what its inbox would still get, nobody hears."""
         self.leftovers.link_down()
+        self.census.link_down()
         self._timers.clear()
         if self.state is OrderedState.READING or self.incarnation.script is not None:
             self.leftovers.add(self.incarnation.name, self.port, now)
@@ -326,6 +341,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             if self._answered(now):
                 return
         self.leftovers.refused(self.port, subject, error, now)
+        self.census.refused(self.port, subject, error, now)
+        self._survey(now)
         if not self.ended and subject and subject in {self.intake.subject, self.port.subject}:
             if not self._proven:
                 self.port.notify(PullNotice.REFUSED, error)
@@ -364,7 +381,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     @property
     def deadline(self) -> float | None:
         """When an answer, silence, the age of a pull or a delay call for action."""
-        moments = [self._timers.next(), self.leftovers.deadline, self.incarnation.deadline]
+        moments = [
+            self._timers.next(),
+            self.leftovers.deadline,
+            self.incarnation.deadline,
+            self.census.deadline,
+        ]
         if self.state is OrderedState.READING and not self._overdue:
             moments += [self.intake.deadline, self.intake.liveness.deadline]
         return min((at for at in moments if at is not None), default=None)
@@ -415,6 +437,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.intake.begin(self._api.consumer_msg_next(self.stream, info.name), now)
         if self.position.created(info):
             self._caught_up(now)
+        else:
+            self._survey(now)
         self.intake.ask(self.port, now)
 
     def _failed(self, error: JsprotoError, now: float) -> None:
@@ -487,11 +511,21 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if not self._present(data[0]):
             self.strays += len(data)
             return
+        ahead = 0 if self.position.caught_up else self.position.ahead
+        if 0 < ahead < len(data):
+            # What completes the first messages is told apart from what follows, however the bytes came.
+            self._received(data[:ahead], now)
+            data = data[ahead:]
+            if not self._present(data[0]):
+                self.strays += len(data)
+                return
         fresh, repeated, strays, last, gap = self.order.judge(data, self.position.last)
         self.strays += strays
         if fresh:
             self.intake.received(fresh)
             self.intake.keep(fresh)
+            if self._newest:
+                self.census.saw(fresh)
         if repeated:
             self.repeated += len(repeated)
             self.intake.received(repeated)
@@ -500,6 +534,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._alive(now)
             if self.position.received(last):
                 self._caught_up(now)
+            elif self._newest:
+                self._survey(now)
         if self.ended:
             return
         if gap is not None:
@@ -514,8 +550,23 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.intake.liveness.seen(now):
             self.port.notify(PullNotice.RESUMED)
 
+    def _survey(self, now: float) -> None:
+        """Has each subject been seen? Beside a writer only the stream can tell."""
+        position, census = self.position, self.census
+        if not position.unsure or self.ended:
+            return
+        passed = position.passed()
+        if not position.seems_caught_up(len(census.seen)) and not census.complete:
+            census.ask(position.last, self.port, now)
+            if not (census.blind and passed):
+                return
+        position.settled()
+        self._caught_up(now)
+
     def _caught_up(self, now: float) -> None:
         """Everything that was there has been received."""
+        self._newest = False
+        self.census.forget()
         self.port.notify(OrderedNotice.CAUGHT_UP, self.position.last)
         if not self._plain:
             self.intake.keep([_CAUGHT_UP])
@@ -615,6 +666,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.reason = reason
         self.end(error)
         self.intake.void(reason)
+        self.census.forget()
         self._timers.clear()
         self._overdue = False
         if self.state is OrderedState.READING:

@@ -170,6 +170,12 @@ class OrderedOptions:
         return Start.of(self.config)
 
     @property
+    def filters(self) -> tuple[str, ...]:
+        """Which subjects are read, ``>`` for all."""
+        config = self.shared
+        return tuple(config.filter_subjects) or (config.filter_subject or ">",)
+
+    @property
     def paced(self) -> bool:
         """The server spaces messages as they once came, and is silent in between."""
         return self.config.replay_policy == ReplayPolicy.ORIGINAL

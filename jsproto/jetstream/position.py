@@ -12,9 +12,15 @@ happens next, so the next incarnation starts behind it, with exactly one start f
 values that were replaced since. So it starts anew with the same policy, and what was seen already is left out by its
 sequence, which never falls (B226).
 
-Caught up is who has received everything that was there at the creation (B220): as many messages as the create reply
-counted, and the present one says that none is left; or the server has nothing more to say though a pull waits, for then
-what is missing was deleted. One message that says "none is left" is no proof: servers were seen to say so and go on.
+Caught up is who has received everything that was there at the creation (B220). What else is stored meanwhile must not
+matter, or a writer that never pauses would put the end off for ever:
+
+    as many messages came as the create reply counted     all of them came, or those that did not are gone
+    the same with ``last_per_subject``                    no proof, since a value that was replaced comes later: `Position.unsure`
+    a pull waits, or a pushed reader hears a heartbeat    the server has nothing more: what is missing was deleted
+
+A message that says "none is left" is no proof: servers were seen to say so and go on. Each incarnation
+counts anew from where the reader is, so a reset puts the end off by what was stored until then and by no more.
 """
 
 from __future__ import annotations
@@ -93,7 +99,18 @@ class Position(Stateful):
         caught_up: everything that was there at a creation has been received; never taken back.
     """
 
-    __slots__ = ("_anchor", "_created", "_due", "_got", "_left", "_original", "caught_up", "last")
+    __slots__ = (
+        "_anchor",
+        "_created",
+        "_due",
+        "_got",
+        "_left",
+        "_mark",
+        "_newest",
+        "_original",
+        "caught_up",
+        "last",
+    )
 
     STATE: ClassVar[Codecs] = {
         "_anchor": PLAIN,
@@ -101,12 +118,14 @@ class Position(Stateful):
         "_due": PLAIN,
         "_got": PLAIN,
         "_left": PLAIN,
+        "_mark": PLAIN,
         "caught_up": PLAIN,
         "last": PLAIN,
     }
 
     def __init__(self, original: Start) -> None:
         self._original = original
+        self._newest = original.policy == DeliverPolicy.LAST_PER_SUBJECT
         self._anchor: Start | None = None
         # Whether there was an incarnation; then of the present one: how many messages it was to bring at least (below 0:
         # not known yet), how many it brought, and how many the last of them left.
@@ -114,28 +133,29 @@ class Position(Stateful):
         self._due = -1
         self._got = 0
         self._left = 0
+        # How many messages must have come until all has come that lay ahead at the first doubt; 0 before that.
+        self._mark = 0
         self.last = 0
         self.caught_up = False
 
     def resume(self) -> Start:
         """Where the next incarnation starts."""
-        again = self._original.policy == DeliverPolicy.LAST_PER_SUBJECT and not self.caught_up
-        if self.last and not again:
+        if self.last and not (self._newest and not self.caught_up):
             return Start.behind(self.last)
         return self._anchor or self._original
 
     def asked(self) -> None:
         """An incarnation is asked for."""
         self._due = -1
-        self._got = 0
-        self._left = 0
+        self._got = self._left = self._mark = 0
 
     def created(self, info: ConsumerInfo) -> bool:
         """The server made an incarnation. True if that shows that the reader is caught up."""
         if not self._created:
             self._created = True
             self._anchor = anchor_of(info, self._original.policy)
-        self._due = info.num_pending
+        # A push consumer may have delivered before it is answered.
+        self._due = info.delivered.consumer_seq + info.num_pending
         return self._judge()
 
     def received(self, ack: AckSubject) -> bool:
@@ -147,15 +167,37 @@ class Position(Stateful):
 
     def quiet(self) -> bool:
         """The server waits for something to deliver. True if the reader is caught up by it."""
-        self._due = self._got
-        self._left = 0
-        return self._judge()
+        caught_up, self.caught_up = self.caught_up, True
+        return not caught_up
+
+    @property
+    def ahead(self) -> int:
+        """So many messages will complete what was counted; 0 if that is not known, or they have come."""
+        return max(0, self._due - self._got)
+
+    @property
+    def unsure(self) -> bool:
+        """All that was counted has come, but other values may have come in the place of some that were replaced."""
+        return not self.caught_up and 0 <= self._due <= self._got
+
+    def seems_caught_up(self, subjects: int) -> bool:
+        """It is `unsure`. Whether nothing speaks against it: none is left, and as many subjects came as were counted."""
+        return not self._left and subjects >= self._due
+
+    def passed(self) -> bool:
+        """It is `unsure`. Whether as much has come since the first doubt as lay ahead then."""
+        self._mark = self._mark or self._got + self._left
+        return self._got >= self._mark
+
+    def settled(self) -> None:
+        """It is known from elsewhere that the reader is caught up."""
+        self.caught_up = True
 
     def _judge(self) -> bool:
-        if self.caught_up or self._left or not 0 <= self._due <= self._got:
-            return False
-        self.caught_up = True
-        return True
+        if self.unsure and not (self._newest and self._due):
+            self.caught_up = True
+            return True
+        return False
 
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""

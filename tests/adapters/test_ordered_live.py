@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 
@@ -358,3 +360,70 @@ def test_a_consumer_that_is_deleted_when_it_waits_is_noticed_whatever_it_replays
 
         assert got == [1, 2, 3, 4]
         assert time.monotonic() - begun < 10.0
+
+
+# ------------------------------------------------------------------ beside a writer that never pauses
+
+
+@contextlib.contextmanager
+def busy(url: str, subjects: list[str]) -> Iterator[None]:
+    """Somebody writes on these subjects without a pause."""
+    over = threading.Event()
+
+    def write() -> None:
+        with connect(url) as nc:
+            while not over.is_set():
+                for subject in random.sample(subjects, k=min(50, len(subjects))):
+                    nc.publish(subject, b"again")
+                nc.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join()
+
+
+@pytest.mark.parametrize("history", [1, 5, -1])
+@pytest.mark.parametrize("form", list(Form))
+@each_version
+def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_server, version, form, history):
+    server = start_server(version)
+    with within(60), connect(server.url) as nc:
+        stream = nc.jetstream().create_stream(name="KEYS", subjects=["k.*"], max_msgs_per_subject=history)
+        subjects = [f"k.{number}" for number in range(300)]
+        for subject in subjects:
+            nc.publish(subject, b"first")
+        while stream.info().state.messages < 300:
+            nc.flush()
+        with busy(server.url, subjects):
+            for bound in (5, 50, 500):
+                while (info := stream.info()).state.last_seq < 1000:
+                    pass
+                with stream.read(deliver_policy="last_per_subject", form=form, max_messages=bound) as latest:
+                    seen = {msg.subject: msg.metadata.stream_sequence for msg in latest}
+
+                assert sorted(seen) == sorted(subjects)
+                assert max(seen.values()) > info.state.last_seq - 300
+
+    assert latest.feed.census.seen == set()
+
+
+@pytest.mark.parametrize("form", list(Form))
+@each_version
+def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(start_server, version, form):
+    server = start_server(version)
+    with within(60), connect(server.url) as nc:
+        stream = stream_of(nc, 300, "BUSY")
+        with busy(server.url, ["BUSY.1", "BUSY.2"]):
+            while stream.info().state.last_seq < 1000:
+                pass
+            before = stream.info().state.last_seq
+            with stream.read(form=form) as messages:
+                got = [msg.metadata.stream_sequence for msg in messages]
+            after = stream.info().state.last_seq
+
+        assert got == list(range(1, len(got) + 1))
+        assert before <= len(got) <= after

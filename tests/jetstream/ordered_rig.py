@@ -11,7 +11,7 @@ from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedOptions
+from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice, OrderedOptions
 from jsproto.jetstream.view import Messages
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub, Unsub
@@ -21,6 +21,7 @@ T0 = "2026-11-27T21:01:15.000000001Z"
 CREATE = "$JS.API.CONSUMER.CREATE.S."
 DELETE = "$JS.API.CONSUMER.DELETE.S."
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S."
+INFO = "$JS.API.STREAM.INFO.S"
 
 
 class Create(NamedTuple):
@@ -102,6 +103,12 @@ class Rig:
         return [kind for kind, _ in self.told]
 
     @property
+    def caught(self) -> list[int]:
+        """Behind which stream sequences it said that it is caught up."""
+        self.look()
+        return [detail for kind, detail in self.told if kind is OrderedNotice.CAUGHT_UP]
+
+    @property
     def token(self) -> str:
         return self.ordered.intake.deliver or list(self.ordered.intake.ledger.open)[-1]
 
@@ -112,9 +119,13 @@ class Rig:
         self.ordered.replied(token, ("1", f"_INBOX.R.1.{token}", "", block, body), self.now)
         return self
 
-    def ok(self, create: Create | None = None, *, pending=0, before=0, created=T0, name="") -> Rig:
+    def ok(
+        self, create: Create | None = None, *, pending=0, before=0, created=T0, name="", delivered=0
+    ) -> Rig:
         create = create or self.creates[-1]
-        self.cseq = 0
+        self.cseq = (
+            0 if create.config.get("deliver_subject") is None else self.ordered.order.guard.expected - 1
+        )
         return self.reply(
             create.token,
             {
@@ -123,7 +134,7 @@ class Rig:
                 "name": name or create.name,
                 "created": created,
                 "config": create.config,
-                "delivered": {"consumer_seq": 0, "stream_seq": before},
+                "delivered": {"consumer_seq": delivered, "stream_seq": before},
                 "num_pending": pending,
             },
         )
@@ -153,15 +164,46 @@ class Rig:
             done += 1
         return self
 
+    @property
+    def infos(self) -> list[Publish]:
+        """Questions for the stream's subjects."""
+        self.look()
+        return [each for each in self.log if isinstance(each, Publish) and each.subject == INFO]
+
+    @property
+    def asked_info(self) -> int:
+        return len(self.infos)
+
+    @property
+    def info_bodies(self) -> list[dict[str, object]]:
+        return [json.loads(each.payload) for each in self.infos]
+
+    def info(self, *subjects: str, last: int) -> Rig:
+        """The stream says which subjects it has."""
+        state = {"messages": 9, "first_seq": 1, "last_seq": last, "subjects": dict.fromkeys(subjects, 1)}
+        members = {"config": {"name": "S"}, "created": T0, "state": state, "total": len(subjects)}
+        return self.reply(int(self.infos[-1].reply.rpartition(".")[2]), members)
+
+    def info_error(self) -> Rig:
+        error = {"error": {"code": 503, "err_code": 10008, "description": "not available"}}
+        return self.reply(int(self.infos[-1].reply.rpartition(".")[2]), error)
+
+    def key(self, subject: str, sseq: int, *, pending=0) -> Rig:
+        """A message on this subject."""
+        sid, _, reply, block, payload = self.frame(sseq, pending=pending)
+        return self.feed((sid, subject, reply, block, payload))
+
     def frame(self, sseq, cseq=None, *, pending=0, sid="", consumer="", reply=None, long=False):
         if cseq is None:
             self.cseq += 1
             cseq = self.cseq
         consumer = consumer or self.ordered.incarnation.name
         front = "_.ACCHASH." if long else ""
+        newest = self.ordered.options.config.deliver_policy == "last_per_subject"
+        subject = f"s.{sseq}" if newest else "s.a"  # a value for each subject
         if reply is None:
             reply = f"$JS.ACK.{front}S.{consumer}.1.{sseq}.{cseq}.1795811553265218855.{pending}"
-        return (sid or self.port.sid, "s.a", reply, None, b"x")
+        return (sid or self.port.sid, subject, reply, None, b"x")
 
     def data(self, *sseqs, pending=0, **how) -> Rig:
         last = len(sseqs) - 1

@@ -6,6 +6,7 @@ from collections import deque
 
 import pytest
 
+from jsproto.core.conversation import Port
 from jsproto.core.feed import Backlog
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.context import JetStream
@@ -84,11 +85,20 @@ def test_a_subscription_that_acknowledges_by_itself_is_careful_from_the_beginnin
 def test_a_new_ordered_consumer(form):
     expected = {
         "_items": deque(),
+        "_newest": False,
         "_overdue": False,
         "_pace": {"failures": 0, "not_before": None},
         "_proven": False,
         "_timers": {"armed": {}},
         "backlog": RUNS,
+        "census": {
+            "_last": 0,
+            "_not_before": None,
+            "blind": False,
+            "missing": None,
+            "script": None,
+            "seen": set(),
+        },
         "ended": False,
         "error": None,
         "hungry": False,
@@ -110,6 +120,7 @@ def test_a_new_ordered_consumer(form):
             "_due": -1,
             "_got": 0,
             "_left": 0,
+            "_mark": 0,
             "caught_up": False,
             "last": 0,
         },
@@ -125,7 +136,7 @@ def test_a_new_ordered_consumer(form):
     seen = JetStream().ordered_consumer("S", form=form).snapshot()
 
     assert exact(without(seen, "port", "intake")) == exact(expected)
-    intake = {"deliver": "", "subject": ""}
+    intake = {"_replaying": False, "deliver": "", "subject": ""}
     if form is Form.PUSH:
         intake |= {"_doubt": 0, "flow": FLOW}
     else:
@@ -152,9 +163,17 @@ def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_noth
 
 
 @pytest.mark.parametrize("intake", [Pushes, Pulls])
-def test_an_intake_watches_the_heartbeats_it_was_promised_unless_the_server_keeps_the_pace(intake):
+def test_an_intake_watches_the_heartbeats_from_the_first_if_the_server_keeps_the_pace(intake):
     options = ConsumeOptions(idle_heartbeat=2.0, heartbeat_factor=4.0)
-    watched, paced = intake(Backlog(), options).liveness, intake(Backlog(), options, paced=True).liveness
+    watched, paced = (intake(Backlog(), options, paced=paced) for paced in (False, True))
+    port = Port()
+    port.subscribe()
+    for each in (watched, paced):
+        each.prepare(port)
+        each.begin("$JS.API.CONSUMER.MSG.NEXT.S.C", 1.0)
+        each.ask(port, 1.0)
 
-    assert (watched.heartbeat, watched.period) == (2.0, 8.0)
-    assert (paced.heartbeat, paced.period) == (0.0, 0.0)
+    assert (watched.liveness.deadline, paced.liveness.deadline) == (9.0, None)
+    for each in (watched, paced):
+        each.heartbeat(b"NATS/1.0 100 Idle Heartbeat\r\n\r\n", port, 5.0)
+    assert (watched.liveness.deadline, paced.liveness.deadline) == (9.0, 13.0)

@@ -43,7 +43,7 @@ from jsproto.jetstream.sequence import Gap
 from jsproto.jetstream.status import End
 from jsproto.jetstream.view import Messages, View
 from jsproto.signals import ENDED, NEED_DATA
-from tests.jetstream.ordered_rig import CREATE, NEXT, T0, Rig
+from tests.jetstream.ordered_rig import CREATE, INFO, NEXT, T0, Rig
 
 # ------------------------------------------------------------------ asking
 
@@ -1125,20 +1125,256 @@ def test_a_gap_behind_the_end_of_a_finite_read_is_no_reset():
     assert len(rig.creates) == 1
 
 
-def test_b220_one_message_that_leaves_nothing_is_no_proof():
-    rig = Rig().ok(pending=3)
+@pytest.mark.parametrize("policy", ["all", "last_per_subject"])
+def test_b220_one_message_that_leaves_nothing_is_no_proof(policy):
+    rig = Rig(config={"deliver_policy": policy}).ok(pending=3)
     rig.data(1, pending=0)
     assert not rig.ordered.position.caught_up
     rig.data(2, pending=10)
-    for sequence in range(3, 12):
-        rig.data(sequence, pending=12 - sequence)
     assert not rig.ordered.position.caught_up
-    rig.data(12, pending=0)
+    for sequence in range(3, 13):
+        rig.data(sequence, pending=12 - sequence)
 
     assert rig.notices.count(OrderedNotice.CAUGHT_UP) == 1
-    assert rig.told[-1] == (OrderedNotice.CAUGHT_UP, 12)
+    assert rig.caught == [{"all": 3, "last_per_subject": 12}[policy]]
     rig.data(13, pending=0)
     assert rig.notices.count(OrderedNotice.CAUGHT_UP) == 1
+
+
+def test_a_writer_that_never_pauses_does_not_put_the_end_off():
+    rig = Rig(until_caught_up=True).ok(pending=3)
+    rig.data(1, 2, pending=40)
+    assert not rig.ordered.ended
+    rig.data(3, pending=80)
+
+    assert rig.take() == [1, 2, 3]
+    assert rig.ordered.take(0.0) is ENDED
+
+
+def test_what_is_behind_the_messages_of_the_beginning_is_not_theirs_however_it_comes():
+    rig = Rig(Keys()).ok(pending=3)
+    rig.data(2, 4, 6, 8, pending=5)
+    assert rig.take() == ["2a", "2b", "4a", "4b", "6a", "6b", ".", "8a", "8b"]
+
+    rig = Rig(until_caught_up=True).ok(pending=3)
+    rig.data(1, 2, 3, 4, 5, pending=5)
+    assert (rig.take(), rig.ordered.ended, rig.ordered.strays) == ([1, 2, 3], True, 2)
+
+
+def test_a_reset_puts_the_end_off_by_what_was_stored_until_then_and_by_no_more():
+    rig = Rig(until_caught_up=True).ok(pending=5)
+    rig.data(1, 2, pending=20)
+    rig.at(10.0).status(409, "Consumer Deleted")
+    rig.gone().ok(pending=4)
+    rig.data(3, 4, 5, pending=100)
+    assert not rig.ordered.ended
+    rig.data(6, pending=200)
+
+    assert rig.take() == [1, 2, 3, 4, 5, 6]
+    assert rig.ordered.ended
+
+
+# ------------------------------------------------------------------ caught up beside a writer, by subject
+
+
+def listing(**how):
+    return Rig(Keyed(), config={"deliver_policy": "last_per_subject", **how.pop("config", {})}, **how)
+
+
+class Keyed(View[tuple[str, int]]):
+    """Subject and sequence; a full stop behind those that were there."""
+
+    __slots__ = ()
+
+    def see(self, msg):
+        return ((msg.subject, msg.metadata.stream_sequence),)
+
+    def caught_up(self):
+        return (".",)
+
+    @property
+    def done(self):
+        return False
+
+
+def test_the_end_of_a_listing_comes_when_each_subject_was_seen_n001():
+    rig = listing(until_caught_up=True).ok(pending=3)
+    rig.key("k1", 11, pending=3).key("k2", 12, pending=4)
+    assert rig.asked_info == 0
+    rig.key("k1", 14, pending=4)
+    assert (rig.asked_info, rig.ordered.ended) == (1, False)
+    rig.info("k1", "k2", "k3", last=16)
+    assert not rig.ordered.ended
+    rig.key("k3", 15, pending=5)
+
+    assert rig.take() == [("k1", 11), ("k2", 12), ("k1", 14), ("k3", 15), "."]
+    assert rig.ordered.take(0.0) is ENDED
+
+
+def test_a_listing_that_has_seen_all_ends_with_the_answer():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=3).key("k2", 12, pending=4).key("k2", 13, pending=4)
+    rig.info("k1", "k2", last=20)
+
+    assert rig.caught == [13]
+    rig.key("k1", 14, pending=9)
+    assert (rig.asked_info, rig.ordered.census.seen) == (1, set())
+
+
+def test_a_listing_without_a_writer_asks_nothing():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=1).key("k2", 12, pending=0)
+
+    assert rig.notices == [OrderedNotice.CAUGHT_UP]
+    assert rig.asked_info == 0
+
+
+def test_subjects_that_are_new_do_not_put_the_end_of_a_listing_off():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k4", 13, pending=5)
+    rig.info("k1", "k2", "k4", last=16)
+    rig.at(2.0).key("k5", 16, pending=5)
+    rig.info("k1", "k2", "k4", "k5", "k6", last=20)
+    rig.at(4.0).key("k2", 17, pending=5)
+
+    assert rig.caught == [17]
+    assert rig.asked_info == 2
+
+
+def test_a_subject_that_is_removed_is_missed_by_nobody():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k1", 13, pending=5)
+    rig.info("k1", "k2", last=16)
+    rig.at(0.5).key("k1", 16, pending=5)
+    assert rig.asked_info == 1  # not again so soon
+    rig.at(1.0).key("k1", 18, pending=5)
+    rig.info("k1", last=18)
+
+    assert rig.caught == [18]
+
+
+@pytest.mark.parametrize("how", ["denied", "silent", "error", "unknown"])
+def test_a_stream_that_does_not_say_its_subjects_ends_a_listing_by_what_was_ahead(how):
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k1", 13, pending=3)
+    if how == "denied":
+        denied = PermissionViolation("no", operation="publish", subject=INFO)
+        rig.ordered.refused(INFO, denied, rig.now)
+    elif how == "silent":
+        rig.tick(5.0)
+    elif how == "error":
+        rig.info_error()
+    else:
+        rig.info(last=16)
+    rig.key("k1", 14, pending=30).key("k2", 15, pending=40)
+    assert not rig.ordered.position.caught_up
+    rig.key("k1", 16, pending=50)
+
+    assert rig.caught == [16]
+    assert rig.asked_info == 1
+
+
+def test_a_question_for_subjects_is_asked_again_after_a_lost_link():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k1", 13, pending=5)
+    assert rig.ordered.deadline == 5.0
+    rig.down().up()
+    rig.ok(pending=2)
+    rig.key("k1", 14, pending=5).key("k2", 15, pending=5)
+    rig.info("k1", "k2", last=30)
+
+    assert rig.caught == [15]
+    assert rig.asked_info == 2
+
+
+def test_a_listing_with_several_filters_asks_for_each():
+    rig = listing(config={"filter_subjects": ["k.a", "k.b"]}).ok(pending=2)
+    rig.key("k.a", 11, pending=5).key("k.a", 13, pending=5)
+    rig.info("k.a", last=20)
+    assert not rig.ordered.position.caught_up
+    rig.info("k.b", last=20)
+    assert not rig.ordered.position.caught_up
+    rig.key("k.b", 15, pending=5)
+
+    assert rig.caught == [15]
+    assert [body["subjects_filter"] for body in rig.info_bodies] == ["k.a", "k.b"]
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_a_question_for_subjects_goes_on_after_a_snapshot(form):
+    rig = listing(form=form).ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k1", 13, pending=5)
+    old = rig.ordered
+    rig.look()
+    for _ in range(2):
+        new = OrderedConsumer(ApiSubjects(), "S", Keyed(), old.options)
+        new.port = old.port
+        new.restore(old.snapshot())
+        assert new.snapshot() == old.snapshot()
+        rig.ordered = new
+        if new.census.missing is None:
+            rig.info("k1", "k2", last=20)
+            old = new
+    rig.key("k2", 15, pending=5)
+
+    assert rig.caught == [15]
+
+
+def test_a_subject_that_the_writer_replaces_is_seen_although_a_message_leaves_nothing():
+    rig = listing().ok(pending=2)
+    rig.key("k1", 11, pending=5).key("k1", 13, pending=0)
+    rig.info("k1", "k2", last=14)
+    assert rig.caught == []
+    rig.key("k2", 14, pending=0)
+
+    assert rig.caught == [14]
+
+
+def test_a_listing_that_ends_asks_no_more():
+    rig = listing().ok(pending=1)
+    rig.key("k1", 11, pending=5)
+    rig.ordered.told(Wish.DRAIN, rig.now)
+    rig.info("k1", last=20)
+
+    assert OrderedNotice.CAUGHT_UP not in rig.notices
+    assert rig.take() == [("k1", 11)]
+
+
+def test_a_pushed_listing_that_came_before_its_creation_was_answered_asks_then():
+    rig = listing(form=Form.PUSH)
+    rig.key("k1", 11, pending=5).key("k2", 12, pending=6)
+    assert rig.asked_info == 0
+    rig.ok(pending=2)
+    rig.info("k1", "k2", last=20)
+
+    assert rig.caught == [12]
+
+
+def test_a_push_consumer_that_has_delivered_before_it_answers_counts_that():
+    rig = Rig(form=Form.PUSH, until_caught_up=True)
+    rig.data(1, pending=2)
+    rig.ok(pending=2, before=1, delivered=1)
+    assert not rig.ordered.ended
+    rig.cseq = 1
+    rig.data(2, 3, pending=9)
+
+    assert (rig.take(), rig.ordered.ended) == ([1, 2, 3], True)
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_an_empty_beginning_is_over_at_once_and_the_reader_is_not_n010(form):
+    rig = Rig(Keys(), form=form).ok(pending=0)
+    assert rig.take() == ["."]
+    for second in range(4, 64, 4):
+        rig.at(float(second)).heartbeat(0)
+        rig.tick()
+        if form is Form.PULL and second % 28 == 0:
+            rig.status(408, "Request Timeout")
+    assert not rig.ordered.ended
+    rig.data(2)
+
+    assert rig.take() == ["2a", "2b"]
+    assert len(rig.creates) == 1
 
 
 @pytest.mark.parametrize("quiet", ["heartbeat", "expired"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
@@ -15,7 +16,7 @@ from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedOptions, OrderedState
+from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedOptions, OrderedState
 from jsproto.jetstream.view import Messages
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer
@@ -259,3 +260,42 @@ def test_a_finite_read_through_kills_and_losses_gives_everything_once():
     assert got == list(range(300))
     pair.step()
     assert server.request("CONSUMER.NAMES.S", None, pair.now)["consumers"] in (None, [])
+
+
+@pytest.mark.parametrize("history", [1, 3, -1])
+@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("version", sorted(PROFILES))
+def test_a_listing_beside_a_writer_that_never_pauses_ends_and_misses_no_subject_n001(version, form, history):
+    server = SimServer(version=version)
+    server.request(
+        "STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"], "max_msgs_per_subject": history}, 0.0
+    )
+    pair = Pair(Connection(Options(servers="nats://sim"), entropy=entropy(), now=0.0), server)
+    pair.step()
+    subjects = [f"s.{number}" for number in range(40)]
+    for subject in subjects:
+        server.publish(subject, b"first", 0.0)
+    options = OrderedOptions(
+        config=ConsumerConfig(deliver_policy="last_per_subject"),
+        form=form,
+        until_caught_up=True,
+        pulls=ConsumeOptions(max_messages=6, idle_heartbeat=5.0),
+    )
+    ordered = pair.machine.open(OrderedConsumer(ApiSubjects(), "S", Messages(), options), 0.0)
+    chance = random.Random(7)
+    seen: dict[str, int] = {}
+    for _ in range(2000):
+        for subject in chance.sample(subjects, k=7):
+            server.publish(subject, b"again", pair.now)
+        pair.step()
+        item = pair.machine.take(ordered, pair.now)
+        if item is ENDED:
+            break
+        if item is not NEED_DATA:
+            seen[item.subject] = item.metadata.stream_sequence
+        pair.advance(0.01)
+    else:
+        pytest.fail("it does not end")
+
+    assert sorted(seen) == sorted(subjects)
+    assert not server.not_modelled

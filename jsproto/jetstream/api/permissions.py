@@ -133,9 +133,13 @@ def pushed(
 
 
 def ordered(api: ApiSubjects, stream: str, *, inbox: str = INBOX) -> Permissions:
-    """To read a stream by ordered consumers, pulled or pushed, which have names of their own."""
+    """To read a stream by ordered consumers, pulled or pushed, which have names of their own.
+
+    With deliver policy ``last_per_subject`` the stream is asked for its subjects, if others write while the first values come.
+    """
     name = stream_name(stream)
-    needed = [f"{api.prefix}.CONSUMER.{verb}.{name}.>" for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")]
+    needed = [api.stream_info(stream)]
+    needed += [f"{api.prefix}.CONSUMER.{verb}.{name}.>" for verb in ("CREATE", "INFO", "DELETE", "MSG.NEXT")]
     return Permissions(publish=[*needed, api.consumer_create(stream), f"$JS.FC.{name}.>"], subscribe=(inbox,))
 
 

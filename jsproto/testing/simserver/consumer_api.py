@@ -151,7 +151,7 @@ class ConsumerApi:
     def _check_filter(self, stream: Stream, config: Table) -> None:
         one = text(config, "filter_subject")
         judged = self._jetstream.profile.filter_within_stream
-        if one and judged and not any(within(one, each) for each in stream.subjects):
+        if one and judged and not any(within(one, each) or within(each, one) for each in stream.subjects):
             raise RefusedError(refusals.FILTER_NOT_SUBSET)
 
     def _check_room(self, stream: Stream, config: Table) -> None:

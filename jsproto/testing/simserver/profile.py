@@ -68,7 +68,7 @@ class Profile:
     strict_backoff: bool
     #: That ``max_waiting`` cannot be updated comes before that a pull consumer cannot push, nor a push consumer be pulled from.
     waiting_first: bool
-    #: A filter subject must lie within the subjects of the stream.
+    #: A filter subject must lie within one of the subjects of the stream, or one of them within it.
     filter_within_stream: bool
     #: Nats-Required-Api-Level is honoured.
     required_api_level: bool

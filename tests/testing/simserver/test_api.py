@@ -242,10 +242,13 @@ def test_consumers_of_a_stream_are_limited(make):
     assert create(client, "D")["error"]["err_code"] == 10026
 
 
-def test_on_2_9_filters_lie_within_the_stream_and_are_single(make):
+def test_on_2_9_filters_lie_within_the_stream_or_around_it_and_are_single(make):
     client = make(version="2.9")
 
-    assert create(client, filter_subject="x")["error"]["err_code"] == 10093
+    for outside in ("x", "*.z", "*.*.>"):
+        assert create(client, filter_subject=outside)["error"]["err_code"] == 10093
+    for number, wide in enumerate((">", "s.>", "*.>")):
+        assert create(client, f"W{number}", filter_subject=wide)["name"] == f"W{number}"
     assert "filter_subjects" not in create(client, filter_subjects=["s.a", "s.b"])["config"]
 
 
