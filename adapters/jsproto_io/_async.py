@@ -6,6 +6,10 @@ asyncio and whoever comes later behave alike.
 Whoever waits takes a place, asks for a pump, waits, leaves the place and looks again: *await, then take*. Nothing is taken
 before the wait is over, so a cancelled wait loses nothing. What is there already is taken without any await.
 
+Every verb begins with `_at_home`: it refuses a caller from another event loop, thread or process before anything is touched, and asks for a
+pump. Verbs that run once for each message skip it while this thread has asked for a pump in this turn already, which `_kicked` says. Reading
+what is at hand only asks whether anybody has.
+
 Whoever wrote something asks for a pump behind this turn, so that all wishes of one turn leave in one write. A turn may be long, a run
 of messages each acked or a window of publishes filled: of such a one every `MANY` commands leave at once, so that the server has work while we
 still have, instead of both waiting for each other.
@@ -19,6 +23,7 @@ import inspect
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from threading import get_ident
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
@@ -32,7 +37,7 @@ from jsproto.core.request_many import RequestMany, Sentinel
 from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
-from jsproto.errors import ConversationClosed, JsprotoError, OutboundFull
+from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError, OutboundFull
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
@@ -48,6 +53,7 @@ from jsproto_io._base import (
     hands_back,
     headers_of,
     no_result,
+    not_entered,
     out_of_time,
     pulls_of,
     reason_of,
@@ -68,11 +74,14 @@ T_co = TypeVar("T_co", covariant=True)
 class AsyncClient(Base):
     """One connection to one NATS system, and what can be done with it."""
 
-    __slots__ = ("_kicked", "_now")
+    __slots__ = ("_kicked", "_now", "_thread")
 
     MESSAGE = AsyncMessage
 
-    _kicked: bool
+    #: The thread that asked for the pump of this turn; 0 if nobody has.
+    _kicked: int
+    #: The thread that entered the client; 0 before, and when nobody may use it any more.
+    _thread: int
     _now: Callable[[], float]
     _credentials: AsyncCredentials
 
@@ -91,6 +100,7 @@ class AsyncClient(Base):
             JsprotoError: what the conversation raises.
             ConversationClosed: it ended without a result, or the connection is closed.
         """
+        self._at_home()
         now = self._now
         seat = self._opened(conversation, now())
         connection = self._connection
@@ -129,8 +139,10 @@ class AsyncClient(Base):
             ConversationClosed: the connection is closed.
         """
         command = Publish(subject, payload, reply, None if headers is None else headers_of(headers))
+        if self._kicked != get_ident():
+            self._at_home()
         connection = self._connection
-        while not connection.send(command, self._now()):
+        while not connection.send(command, ANY_TIME):
             await self._changed()
         if not self._kicked or len(connection.outgoing) >= MANY:
             self._wrote()
@@ -251,6 +263,7 @@ class AsyncClient(Base):
             Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
             and so does each name behind a proxy, which alone looks them up.
         """
+        self._at_home()
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
@@ -291,6 +304,7 @@ class AsyncClient(Base):
 
     def events(self) -> Events:
         """What happens to the connection from now on, as an async iterator that ends behind `Closed`."""
+        self._at_home()
         return Events(self, self._driver.listen())
 
     async def reconnect(self, server: str | Server | None = None) -> None:
@@ -302,13 +316,14 @@ class AsyncClient(Base):
         Raises:
             InvalidConfig: it is not known; nothing was done.
         """
+        self._at_home()
         self._connection.reconnect(self._now(), server=server)
         self._pump()
 
     async def drain(self) -> None:
         """Ask for nothing new, let readers take what is there, then close; at most ``drain_timeout`` seconds."""
+        self._at_home()
         self._connection.tell(None, Wish.DRAIN, self._now())
-        self._kick()
         while not self._driver.closed:
             await self._changed()
         await self.close()
@@ -321,6 +336,7 @@ class AsyncClient(Base):
 
     async def settle(self, once: Once) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more."""
+        self._at_home()
         while True:
             try:
                 done = self._connection.settle(once, ANY_TIME)
@@ -365,6 +381,50 @@ class AsyncClient(Base):
     def _probe(self, server: Server, options: ConnectOptions) -> Self:
         """A client like this one, for one address."""
 
+    # ------------------------------------------------------------------ who may use it
+
+    def _at_home(self) -> None:
+        """Refuse a caller who may not use the connection, before anything is touched; then pump behind this turn.
+
+        Raises:
+            ConversationClosed: the client was not entered, or is closed and its event loop gone.
+            ConnectionClosed: another process has the connection, or the event loop was closed under it.
+            LocalProtocolError: another event loop or thread has the client.
+        """
+        if get_ident() != self._thread or self._away():
+            self._refuse()
+        self._kick()
+
+    def _away(self) -> bool:
+        """Whether another event loop than the client's runs in this thread, or none."""
+        return False
+
+    def _gone(self) -> bool:
+        """Whether nothing is left to close, or nothing that could be closed from here."""
+        return self._barred is not None or (self.closed and (get_ident() != self._thread or self._away()))
+
+    def _refuse(self) -> NoReturn:
+        """Say whose client it is, and what to do instead."""
+        if self._barred is not None:
+            raise self._barred.with_traceback(None)
+        if not self._begun:
+            raise not_entered()
+        if self._driver.closed:
+            raise ConversationClosed("expected an open connection, this one is closed")
+        whose = "this event loop" if get_ident() == self._thread else "this thread"
+        raise LocalProtocolError(
+            f"expected a client that was entered in {whose}, another one has it: connect anew here, hand the work to"
+            " the event loop that has it, or use jsproto_io.blocking where each call has an event loop of its own"
+        )
+
+    def _begin(self, now: float) -> None:
+        super()._begin(now)
+        self._thread = get_ident()
+
+    def _bar(self, error: JsprotoError) -> None:
+        self._thread = self._kicked = 0
+        super()._bar(error)
+
     # ------------------------------------------------------------------ waiting
 
     @abstractmethod
@@ -388,8 +448,9 @@ class AsyncClient(Base):
 
     async def _taking(self, seat: Seat) -> None:
         """Wait until there may be an item."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = seat.taker = self._waiter()
-        self._kick()
         try:
             await self._woken(waiter)
         finally:
@@ -397,8 +458,9 @@ class AsyncClient(Base):
 
     async def _racing(self, seat: Seat, clock: Seat) -> None:
         """Wait until there may be an item, or time is up."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = seat.taker = clock.taker = self._waiter()
-        self._kick()
         try:
             await self._woken(waiter)
         finally:
@@ -406,9 +468,10 @@ class AsyncClient(Base):
 
     async def _watching(self, seat: Seat) -> None:
         """Wait until a conversation may have come further."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = self._waiter()
         seat.watchers += (waiter,)
-        self._kick()
         try:
             await self._woken(waiter)
         finally:
@@ -416,8 +479,9 @@ class AsyncClient(Base):
 
     async def _putting(self, seat: Seat) -> None:
         """Wait until there may be room."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = seat.putter = self._waiter()
-        self._kick()
         try:
             await self._woken(waiter)
         finally:
@@ -425,6 +489,8 @@ class AsyncClient(Base):
 
     async def _listening(self, listener: Listener) -> None:
         """Wait until there may be something to hear."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = listener.waiter = self._waiter()
         try:
             await self._woken(waiter)
@@ -433,9 +499,10 @@ class AsyncClient(Base):
 
     async def _changed(self) -> None:
         """Wait until something changes for the connection as a whole."""
+        if self._kicked != get_ident():
+            self._at_home()
         waiter = self._waiter()
         self._driver.wait(waiter)
-        self._kick()
         try:
             await self._woken(waiter)
         finally:
@@ -470,9 +537,9 @@ class Feed(Generic[T_co]):
 
     async def __aenter__(self) -> Self:
         client = self._client
+        client._at_home()
         self._seat = client._opened(self.feed, client._now())
         self._take = client._connection.take
-        client._kick()
         return self
 
     async def __aexit__(
@@ -489,7 +556,7 @@ class Feed(Generic[T_co]):
             raise busy("take", self.feed)
         client = self._client
         if not client._kicked:
-            client._kick()  # the pump comes after this step: it sees what taking does
+            client._at_home()  # the pump comes after this step: it sees what taking does
         while (item := self._take(self.feed, client._now())) is NEED_DATA:
             await client._taking(seat)
         if item is ENDED:
@@ -512,7 +579,7 @@ class Feed(Generic[T_co]):
             raise busy("take", self.feed)
         client = self._client
         clock = None
-        client._kick()
+        client._at_home()
         try:
             while (item := self._take(self.feed, client._now())) is NEED_DATA:
                 if timeout is None:
@@ -602,7 +669,7 @@ class Feed(Generic[T_co]):
         """Everything at hand in one list, again and again: fewer steps for each item."""
         client = self._client
         while True:
-            client._kick()
+            client._at_home()
             items = client._driver.take_all(self.feed, client._now())
             if items is ENDED:
                 return
@@ -616,6 +683,7 @@ class Feed(Generic[T_co]):
 
         None of a feed that does not pull.
         """
+        self._client._at_home()
         return pulls_of(self.feed, self._client._now())
 
     async def put(self, item: object) -> None:
@@ -625,6 +693,7 @@ class Feed(Generic[T_co]):
             LocalProtocolError: the feed takes no such item, or has ended; nothing was sent.
         """
         client = self._client
+        client._at_home()
         while not client._driver.put(self.feed, item, client._now()):
             await client._putting(self._seat)
         client._wrote()
@@ -642,8 +711,8 @@ class Feed(Generic[T_co]):
         client = self._client
         if self._take is _unopened:
             _unopened(self.feed, 0.0)
+        client._at_home()
         client._connection.limit(self.feed, count, client._now())
-        client._kick()
 
     async def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
@@ -656,18 +725,21 @@ class Feed(Generic[T_co]):
     async def close(self) -> None:
         """End it now. What was handed out can still be settled."""
         client = self._client
+        if client._gone():
+            return
+        client._at_home()
         client._connection.close(self.feed, client._now())
-        client._kick()
 
     def _tell(self, wish: Wish) -> None:
         client = self._client
         if self._take is _unopened:
             _unopened(self.feed, 0.0)
+        client._at_home()
         client._connection.tell(self.feed, wish, client._now())
-        client._kick()
 
     async def _watching(self, until: Stage) -> None:
         client = self._client
+        client._at_home()
         while client._driver.watch(self.feed, until):
             await client._watching(self._seat)
 
@@ -691,9 +763,9 @@ class Sink(Generic[T]):
 
     async def __aenter__(self) -> Self:
         client = self._client
+        client._at_home()
         self._seat = client._opened(self.window, client._now())
         self._put = client._connection.put
-        client._kick()
         return self
 
     async def __aexit__(
@@ -730,6 +802,8 @@ class Sink(Generic[T]):
         seat = self._seat
         if seat.putter is not None:
             raise busy("put", self.window)
+        if client._kicked != get_ident():
+            client._at_home()
         while not self._put(self.window, item, client._now()):
             await client._putting(seat)
         if not client._kicked or len(client._connection.outgoing) >= MANY:
@@ -741,7 +815,7 @@ class Sink(Generic[T]):
         while True:
             while self._rest:
                 yield self._rest.popleft()
-            client._kick()
+            client._at_home()
             item = client._driver.take(self.window, client._now())
             if item is ENDED:
                 return
@@ -753,16 +827,18 @@ class Sink(Generic[T]):
     async def drain(self) -> None:
         """Take no further items, and wait until every one has its result."""
         client = self._client
+        client._at_home()
         client._connection.tell(self.window, Wish.DRAIN, client._now())
-        client._kick()
         while client._driver.ending(self.window):
             await client._putting(self._seat)
 
     async def close(self) -> None:
         """End it now; what has no result yet ends with an unknown outcome."""
         client = self._client
+        if client._gone():
+            return
+        client._at_home()
         client._connection.close(self.window, client._now())
-        client._kick()
 
 
 @final

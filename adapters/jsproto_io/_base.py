@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
+import weakref
 from collections.abc import Coroutine, Sequence
 from functools import reduce
 from typing import Final, NoReturn, TypeVar, Unpack, cast, final
@@ -27,6 +28,7 @@ from jsproto.driver import ANY_TIME, Driver, Order, Seat
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
+    ConnectionClosed,
     ConversationClosed,
     InvalidCredentials,
     JsprotoError,
@@ -68,7 +70,14 @@ class _NotYet:
     """
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise ConversationClosed("expected a connected client: enter connect(...) with a with statement")
+        raise not_entered()
+
+
+def not_entered() -> ConversationClosed:
+    """The error for a verb of a client that has no connection yet."""
+    return ConversationClosed(
+        "expected a connected client: enter connect(...) with a with statement (async with, if the client has await)"
+    )
 
 
 _NOT_YET: Final = _NotYet()
@@ -79,6 +88,7 @@ class Base:
 
     __slots__ = (
         "__weakref__",
+        "_barred",
         "_begun",
         "_certificates",
         "_connection",
@@ -112,6 +122,7 @@ class Base:
             speaker() if any(server.web for server in self._options.servers) else None
         )
         self._begun = False
+        self._barred: JsprotoError | None = None
         self._connection: Connection = cast("Connection", _NOT_YET)
         self._driver: Driver = cast("Driver", _NOT_YET)
 
@@ -146,13 +157,13 @@ class Base:
 
     @property
     def connected(self) -> bool:
-        """Whether a link is up now."""
-        return self._connection.connected
+        """Whether a link is up now, and this process may use it."""
+        return self._begun and self._barred is None and self._connection.connected
 
     @property
     def closed(self) -> bool:
         """Whether it is over; a client that was never entered is not."""
-        return self._begun and self._connection.closed
+        return self._begun and (self._barred is not None or self._connection.closed)
 
     def _js(self, domain: str | None, prefix: str | None, timeout: float | None) -> JetStream:
         """JetStream of the client's options, or as it is told otherwise."""
@@ -194,6 +205,7 @@ class Base:
         )
         self._driver = Driver(self._connection, self)
         self._driver.attend(Watch(self, self._watchers))
+        _CLIENTS.add(self)
 
     def _opened(self, conversation: Conversation[T], now: float) -> Seat:
         """Open a conversation; a feed of stored messages makes messages of this client's colour."""
@@ -327,7 +339,17 @@ class Base:
         layer, self._layer = self._layer, None
         return error if error is not None or layer is None or layer.ended else layer.cut()
 
+    # ------------------------------------------------------------------ who may use it
+
+    def _bar(self, error: JsprotoError) -> None:
+        """Give the connection up without a word to the server. Every later verb raises this error."""
+        self._barred = error
+        self._drop()
+
     # ------------------------------------------------------------------ what an adapter adds
+
+    def _drop(self) -> None:
+        """Close this process's copy of the socket. Write nothing, and leave alone what a parent process may share."""
 
     def _dial(self, server: Server) -> None:
         """Begin to open a byte stream; later `transport_up` or `transport_down`."""
@@ -356,6 +378,25 @@ class Base:
     def _arm(self, deadline: float | None) -> None:
         """Note when `handle_tick` is due."""
         raise NotImplementedError
+
+
+#: Every client that was entered and is still referenced.
+_CLIENTS: Final[weakref.WeakSet[Base]] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Bar every client in the child of a fork: the parent keeps the connections."""
+    for client in list(_CLIENTS):
+        if not client.closed:
+            client._bar(  # noqa: SLF001 - the hook and the client are one thing
+                ConnectionClosed(
+                    f"the connection belongs to process {os.getppid()}, this is its fork {os.getpid()}: connect anew"
+                )
+            )
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 def unresolved(server: Server, error: Exception) -> ConnectFailed:

@@ -9,12 +9,14 @@ the stream any more, what was written has ``close_timeout`` to leave.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol, cast, final
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, cast, final
 
 from jsproto.core.connection import Connection
 from jsproto.core.options import Options
 from jsproto_io._plug import CHUNK
+from jsproto_io._race import Race
 
 
 class Owner(Protocol):
@@ -41,12 +43,13 @@ class Owner(Protocol):
 class Link(asyncio.BufferedProtocol):
     """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
 
-    __slots__ = ("_bound", "_end", "_keep", "_room", "client", "dialling", "lost", "transport")
+    __slots__ = ("_bound", "_end", "_keep", "_room", "client", "dialling", "lost", "stream", "transport")
 
     def __init__(self, client: Owner) -> None:
         self.client: Owner | None = client
         self.dialling: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
+        self.stream: socket.socket | None = None
         self.lost: asyncio.Future[None] = client._loop.create_future()
         self._keep = client._links
         self._bound = client._options.close_timeout
@@ -63,6 +66,12 @@ class Link(asyncio.BufferedProtocol):
         self.transport.close()
         if self.transport.get_write_buffer_size():
             self._end = self.lost.get_loop().call_later(self._bound, self.transport.abort)
+
+    def drop(self) -> None:
+        """Close this process's copy of the socket, without a word to the peer or to the event loop."""
+        self.client = None
+        if self.stream is not None:
+            self.stream.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The stream is open."""
@@ -108,3 +117,50 @@ class Link(asyncio.BufferedProtocol):
         if client is not None:
             client._failed(exc)
             client._pump()
+
+
+async def winner_of(
+    race: Race, spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+) -> socket.socket:
+    """A stream to whichever address stands first; each is tried in a task that ``spawn`` starts.
+
+    Raises:
+        OSError: none could be connected.
+    """
+    won: list[socket.socket] = []
+    trying: set[asyncio.Task[None]] = set()
+    try:
+        while not won:
+            entrant = race.next()
+            if entrant is not None:
+                trying.add(spawn(_tried(race, *entrant, won)))
+            if not trying:
+                break
+            _, trying = await asyncio.wait(
+                trying,
+                timeout=race.moment if race.left else None,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+    except BaseException:
+        for stream in won:
+            stream.close()
+        raise
+    finally:
+        for task in trying:
+            task.cancel()
+    if won:
+        return won[0]
+    raise race.why
+
+
+async def _tried(race: Race, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
+    """See one address to its end, which may be that another has won."""
+    try:
+        await asyncio.get_running_loop().sock_connect(stream, place)
+        if not won:
+            won.append(stream)
+    except OSError as error:
+        race.failed(stream, error)
+    finally:
+        if stream not in won:
+            stream.close()

@@ -12,6 +12,7 @@ Nothing is decided here: what is written, and whether it may still be written, i
 from __future__ import annotations
 
 from datetime import timedelta
+from threading import get_ident
 from typing import Final, Protocol, TypeVar
 
 from jsproto.core.connection import Connection
@@ -42,11 +43,15 @@ class AsyncSettler(Protocol):
     """The client of a message: what it needs to settle it. The plain ack is once per message, so it goes straight."""
 
     _connection: Connection
-    _kicked: bool
+    _kicked: int
 
     @property
     def info(self) -> Info:
         """The newest INFO of the server."""
+        ...
+
+    def _at_home(self) -> None:
+        """Refuse a caller who may not use the connection."""
         ...
 
     def _wrote(self) -> None:
@@ -117,6 +122,8 @@ class AsyncMessage(JsMessage):
             ConversationClosed: the connection is closed.
         """
         client = self.feed.context.client
+        if client._kicked != get_ident():
+            client._at_home()
         connection = client._connection
         try:
             done = connection.settle(self, ANY_TIME)

@@ -55,6 +55,9 @@ class Linked(Protocol):
     def hang_up(self) -> None:
         """Nobody wants it any more."""
 
+    def drop(self) -> None:
+        """Close this process's end without a word to the peer."""
+
     def start_soon(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """A task that ends with the stream."""
 

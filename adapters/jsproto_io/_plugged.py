@@ -10,13 +10,9 @@ A fork leaves the connection with the parent. The child's copy closes its descri
 touching the selector that both share, and every verb there says whose connection it was.
 """
 
-# ruff: noqa: SLF001 - client and transport are one thing in several classes
-
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Final, Self, TypeVar
@@ -88,7 +84,6 @@ class PluggedClient(SyncClient):
                 if not self._begun:
                     self._plug = self._plugs()
                 self._begin(self._now())
-                _CLIENTS.add(self)
                 self._pump()
                 while not self._driver.linked():
                     self._changed()
@@ -116,8 +111,11 @@ class PluggedClient(SyncClient):
                 self._plug.pull()
 
     def _bar(self, error: JsprotoError) -> None:
-        """All is over, and every verb from now on says why. Nothing goes out any more, not even a goodbye."""
+        """Give the connection up without a word to the server. Every later verb raises this error."""
         self._gate = Barred(error)
+        super()._bar(error)
+
+    def _drop(self) -> None:
         self._plug.pull()
 
     def _judge(self, error: BaseException) -> None:
@@ -241,20 +239,3 @@ class PluggedClient(SyncClient):
             self._connection.authentication_failed(refusal_of(order, error), self._now())
         else:
             self._connection.authenticate(auth, self._now())
-
-
-_CLIENTS: Final[weakref.WeakSet[PluggedClient]] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    """In the child of a fork: what is connected stays with the parent."""
-    for client in list(_CLIENTS):
-        if not client.closed:
-            client._bar(
-                ConnectionClosed(
-                    f"the connection belongs to process {os.getppid()}, this is its fork {os.getpid()}: connect anew"
-                )
-            )
-
-
-os.register_at_fork(after_in_child=_forked)

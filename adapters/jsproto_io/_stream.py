@@ -48,6 +48,7 @@ class Stream:
     __slots__ = (
         "_bound",
         "_nursery",
+        "_opened",
         "_race",
         "_scope",
         "_server",
@@ -66,6 +67,7 @@ class Stream:
         options = client._options
         self._bound = options.close_timeout
         self._race = partial(Race, server.host, randomize=options.randomize, within=options.connect_timeout)
+        self._opened: socket.socket | None = None
         self._stream: socket.socket
         self._nursery: Nursery
 
@@ -73,7 +75,7 @@ class Stream:
         """The whole life."""
         with self._scope:
             try:
-                self._stream = await self._dialled()
+                self._stream = self._opened = await self._dialled()
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 self._lost(error)
                 return
@@ -159,6 +161,12 @@ class Stream:
             self._scope.deadline = self._ways.now() + self._bound
         else:
             self._scope.cancel()
+
+    def drop(self) -> None:
+        """Close this process's copy of the socket, without a word to the peer or to the event loop."""
+        self.client = None
+        if self._opened is not None:
+            self._opened.close()
 
     def start_soon(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """A task that ends with the stream."""

@@ -50,6 +50,7 @@ class StructuredClient(AsyncClient):
         "_bell",
         "_closing",
         "_credentials",
+        "_home",
         "_inner",
         "_link",
         "_network",
@@ -67,12 +68,13 @@ class StructuredClient(AsyncClient):
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: AsyncCredentials = credentials or nobody
         self._now = self.WAYS.now
-        self._kicked = False
+        self._kicked = self._thread = 0
         self._closing = False
         self._armed = NEVER
         self._link: Linked | None = None
         self._network = NETWORK.get()
         self._inner: Nursery | None = None
+        self._home: object = None
         self._bell: Event
         self._over: Event
         self._scope: Scope
@@ -84,6 +86,7 @@ class StructuredClient(AsyncClient):
     async def __aenter__(self) -> Self:
         ways = self.WAYS
         _shelter()
+        self._home = ways.here()
         self._begin(self._now())
         self._bell = ways.event()
         self._over = ways.event()
@@ -108,15 +111,19 @@ class StructuredClient(AsyncClient):
     async def _leave(self) -> None:
         """Close, and see every task to its end, also when cancelled; all of it is bounded."""
         try:
-            with self.WAYS.scope(shield=True):
-                await self.close()
-                await self._over.wait()
+            if self._barred is None:
+                with self.WAYS.scope(shield=True):
+                    await self.close()
+                    await self._over.wait()
         finally:
             self._scope.cancel()  # does nothing, unless something has broken that shield
             await self._nursery.__aexit__(None, None, None)
 
     async def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        if not self._begun or self._gone():
+            return
+        self._at_home()
         if not self._closing:
             self._closing = True
             self._connection.close(None, self._now())
@@ -138,6 +145,19 @@ class StructuredClient(AsyncClient):
 
     def _wake(self, waiter: object) -> None:
         cast("Event", waiter).set()
+
+    # ------------------------------------------------------------------ who may use it
+
+    def _away(self) -> bool:
+        try:
+            return self.WAYS.here() != self._home
+        except RuntimeError:  # no event loop runs here
+            return True
+
+    def _drop(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.drop()
 
     # ------------------------------------------------------------------ driving
 
@@ -177,12 +197,13 @@ class StructuredClient(AsyncClient):
 
     def _kick(self) -> None:
         if not self._kicked:
-            self._kicked = True
+            self._kicked = self._thread
             self._bell.set()
 
     def _pump(self) -> None:
-        self._kicked = False
-        super()._pump()
+        self._kicked = 0
+        if self._barred is None:
+            super()._pump()
         if self._driver.closed:
             self._bell.set()
 

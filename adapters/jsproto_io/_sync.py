@@ -143,11 +143,6 @@ class SyncClient(Base):
     _look_at: float
     _now: Callable[[], float]
 
-    @property
-    def closed(self) -> bool:
-        """Whether it is over."""
-        return isinstance(self._gate, Barred) or super().closed
-
     # ------------------------------------------------------------------ the three verbs
 
     @overload
@@ -336,7 +331,9 @@ class SyncClient(Base):
             and so does each name behind a proxy, which alone looks them up.
         """
         found: dict[str, float | JsprotoError] = {}
-        for server in self._connection.servers:
+        with self._alone:
+            servers = self._connection.servers
+        for server in servers:
             try:
                 places = self._places(server.host, server.port, timeout) if self._tunnel is None else ()
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
@@ -724,7 +721,9 @@ class Feed(Generic[T_co]):
 
         None of a feed that does not pull.
         """
-        return pulls_of(self.feed, self._client._now())
+        client = self._client
+        with client._alone:
+            return pulls_of(self.feed, client._now())
 
     def put(self, item: object) -> None:
         """Hand something to a feed that takes it: to `AckNext` a message that is done.

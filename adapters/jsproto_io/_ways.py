@@ -65,6 +65,7 @@ class Ways:
     """How one waits here.
 
     Attributes:
+        here: what identifies the event loop that runs here; raises RuntimeError if none does.
         readable: wait until a socket has something to read; ``writable`` until it takes something.
         places: the resolver; keyword ``type``.
         aside: call something that waits for a disk, in a thread; it is waited for to its end, also when cancelled.
@@ -73,6 +74,7 @@ class Ways:
     event: Callable[[], Event]
     scope: Callable[..., Scope]
     nursery: Callable[[], AbstractAsyncContextManager[Nursery]]
+    here: Callable[[], object]
     now: Callable[[], float]
     forever: Callable[[], Awaitable[object]]
     readable: Callable[[socket.socket], Awaitable[object]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Unpack, final
 
 import anyio
+from anyio.lowlevel import current_token
 
 from jsproto_io._async import Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
@@ -65,6 +66,7 @@ class Client(StructuredClient):
         event=anyio.Event,
         scope=anyio.CancelScope,
         nursery=anyio.create_task_group,
+        here=current_token,
         now=anyio.current_time,
         forever=anyio.sleep_forever,
         readable=anyio.wait_readable,

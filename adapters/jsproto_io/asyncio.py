@@ -15,13 +15,14 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from time import monotonic
-from typing import Any, Self, TypeVar, Unpack, cast, final
+from typing import NoReturn, Self, TypeVar, Unpack, cast, final
 
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
+from jsproto.errors import ConnectionClosed
 from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._link import Link
+from jsproto_io._link import Link, winner_of
 from jsproto_io._lookup import written_out
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._network import NETWORK
@@ -85,8 +86,9 @@ class Client(AsyncClient):
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._armed = 0.0
-        self._kicked = False
+        self._kicked = self._thread = 0
         self._closing = False
+        self._now = monotonic
 
     # ------------------------------------------------------------------ life
 
@@ -109,6 +111,9 @@ class Client(AsyncClient):
 
     async def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
+        if not self._begun or self._gone():
+            return
+        self._at_home()
         try:
             if not self._closing:
                 self._closing = True
@@ -144,16 +149,41 @@ class Client(AsyncClient):
         if not future.done():
             future.set_result(None)
 
+    # ------------------------------------------------------------------ who may use it
+
+    def _away(self) -> bool:
+        return not self._loop.is_running()  # a thread runs one loop at a time
+
+    def _refuse(self) -> NoReturn:
+        if self._thread and self._loop.is_closed() and not self._driver.closed:
+            error = ConnectionClosed(
+                "expected an open event loop, the one of this client was closed before the client was left, so what was"
+                " not flushed may be lost: enter the client within one asyncio.run, connect anew in this loop, or use"
+                " jsproto_io.blocking"
+            )
+            self._bar(error)
+            raise error
+        super()._refuse()
+
+    def _drop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        link, self._link = self._link, None
+        for each in {*self._links, link}:
+            if each is not None:
+                each.drop()
+
     # ------------------------------------------------------------------ driving
 
     def _kick(self) -> None:
         if not self._kicked:
-            self._kicked = True
+            self._kicked = self._thread
             self._loop.call_soon(self._pump)
 
     def _pump(self) -> None:
-        self._kicked = False
-        super()._pump()
+        self._kicked = 0
+        if self._barred is None:
+            super()._pump()
 
     def _received(self) -> None:  # pyright: ignore[reportUnusedFunction] - its link calls it
         """Bytes came: whoever they wake goes first, so that what is to be sent now and what he sends are one write."""
@@ -198,7 +228,10 @@ class Client(AsyncClient):
     async def _dialled(self, server: Server, link: Link) -> None:
         try:
             if NETWORK.get() is None:
-                stream = await self._raced(server)
+                options = self._options
+                places = await self._places(server.host, server.port, None)
+                race = Race(server.host, places, randomize=options.randomize, within=options.connect_timeout)
+                stream = link.stream = await winner_of(race, self._spawn)
                 await self._loop.create_connection(lambda: link, sock=stream)
             else:
                 await self._loop.create_connection(lambda: link, server.host, server.port)
@@ -206,48 +239,6 @@ class Client(AsyncClient):
             if link.client is not None:
                 self._failed(error)
                 self._pump()
-
-    async def _raced(self, server: Server) -> socket.socket:
-        """A stream to whichever address of the server stands first."""
-        options = self._options
-        places = await self._places(server.host, server.port, None)
-        race = Race(server.host, places, randomize=options.randomize, within=options.connect_timeout)
-        won: list[socket.socket] = []
-        trying: set[asyncio.Task[None]] = set()
-        try:
-            while not won:
-                entrant = race.next()
-                if entrant is not None:
-                    trying.add(self._spawn(self._tried(race, *entrant, won)))
-                if not trying:
-                    break
-                _, trying = await asyncio.wait(
-                    trying,
-                    timeout=race.moment if race.left else None,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-        except BaseException:
-            for stream in won:
-                stream.close()
-            raise
-        finally:
-            for task in trying:
-                task.cancel()
-        if won:
-            return won[0]
-        raise race.why
-
-    async def _tried(self, race: Race, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
-        """See one address to its end, which may be that another has won."""
-        try:
-            await self._loop.sock_connect(stream, place)
-            if not won:
-                won.append(stream)
-        except OSError as error:
-            race.failed(stream, error)
-        finally:
-            if stream not in won:
-                stream.close()
 
     def _failed(self, error: Exception | None) -> None:
         self._link = None

@@ -363,6 +363,10 @@ class _Link:
         self.client = None
         self._scope.cancel()
 
+    def drop(self) -> None:
+        """Forget the client; there is no socket."""
+        self.client = None
+
     def start_soon(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """A task that ends with the stream."""
         self._nursery.start_soon(work)

@@ -65,6 +65,7 @@ class Client(StructuredClient):
         event=trio.Event,
         scope=trio.CancelScope,
         nursery=trio.open_nursery,
+        here=trio.lowlevel.current_trio_token,
         now=trio.current_time,
         forever=trio.sleep_forever,
         readable=trio.lowlevel.wait_readable,
