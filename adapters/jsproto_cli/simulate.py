@@ -249,7 +249,7 @@ def _done(words: argparse.Namespace) -> dict[int, Line]:
         return {}
     about = _about(words)
     found: dict[int, Line] = {}
-    for text in words.state.read_text(encoding="utf-8").splitlines():
+    for text in words.state.read_text(encoding="utf-8-sig").splitlines():
         line: Line = json.loads(text)
         if all(line.get(name) == value for name, value in about.items()):
             found[int(line["seed"])] = line

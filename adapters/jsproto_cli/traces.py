@@ -84,7 +84,7 @@ def run_lint(words: argparse.Namespace) -> int:
     files = _files(words.paths)
     if not files:
         return _wrong("expected at least one .jsonl or .trace file")
-    expected = None if words.expect is None else tomllib.loads(words.expect.read_text(encoding="utf-8"))
+    expected = None if words.expect is None else tomllib.loads(words.expect.read_text(encoding="utf-8-sig"))
     findings, bad, differing = Counter[str](), 0, 0
     if words.as_toml:
         print("# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings.")

@@ -19,10 +19,10 @@ from jsproto.core.servers import Server
 from jsproto.errors import ContextUnavailable, InvalidContext, InvalidCredentials
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.nats_context import NatsContext
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, as_secret
 from jsproto_io._options import ConnectOptions, Credentials
 from jsproto_io._references import FILE, NSC, path_of, profile_of, scheme_of, text_of
-from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, WebSocket
+from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles
 from jsproto_io.proxies import SocksProxy
 
 
@@ -43,8 +43,6 @@ def arguments_of(settings: NatsContext, environ: Mapping[str, str]) -> ContextOp
         raise InvalidContext("expected a context without windows_cert_store, which is not supported here")
     settings = _looked_up(settings, environ)
     options: ContextOptions = {"servers": settings.servers}
-    if settings.path is not None:
-        options["websocket"] = WebSocket(path=settings.path)
     if settings.socks_proxy is not None:
         options["proxy"] = SocksProxy.parse(settings.socks_proxy)
     if settings.inbox_prefix is not None:
@@ -68,7 +66,7 @@ class _WithToken(Secretive):
     """Credentials, and a token beside them."""
 
     source: Credentials
-    token: str = field(repr=False)
+    token: str = field(converter=as_secret, repr=False)
 
     def __call__(self, server: Server, nonce: str) -> Auth:
         return evolve(self.source(server, nonce), token=self.token)

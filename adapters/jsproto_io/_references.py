@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from base64 import b64decode
 from binascii import Error as NotBase64
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -95,7 +96,7 @@ def _of_file(text: str, what: str, environ: Mapping[str, str]) -> bytes:
         ) from error
     if len(data) > MAX_CONTEXT:
         raise InvalidContext(f"expected a {what} of at most {MAX_CONTEXT} bytes in the file {path}, got more")
-    return data.strip()
+    return data.removeprefix(BOM_UTF8).strip()
 
 
 def _of_environment(text: str, what: str, environ: Mapping[str, str]) -> bytes:
@@ -112,7 +113,7 @@ def _in_place(text: str, what: str, _environ: Mapping[str, str]) -> bytes:
     kind, comma, payload = text.partition(",")
     if comma and "base64" in kind.replace(" ", "").split(";"):
         try:
-            return b64decode(payload, validate=True).strip()
+            return b64decode(payload, validate=True).removeprefix(BOM_UTF8).strip()
         except (NotBase64, ValueError):
             pass
     raise InvalidContext(f"expected data:;base64,... as {what} of a context, got other data")

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from jsproto.core.servers import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
-from jsproto.wire.secret import Secretive, file_name
+from jsproto.wire.secret import Secretive, file_name, secret_text
 
 #: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and first makes room for all that it may give.
 _CHUNK: Final = 16_384
@@ -39,7 +39,7 @@ class TlsFiles(Secretive):
     ca: str | Path | None = None
     certificate: str | Path | None = None
     key: str | Path | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, converter=secret_text, repr=False)
 
     def __attrs_post_init__(self) -> None:
         for each in (self.ca, self.certificate, self.key):
@@ -81,7 +81,7 @@ class Filter:
         self._server = server
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
-        self._object = context.wrap_bio(self._in, self._out, server_hostname=server.tls_name or server.host)
+        self._object = context.wrap_bio(self._in, self._out, server_hostname=server.name)
         self.stands = False
         self.ended = False
         self.parting: Exception | None = None

@@ -11,26 +11,19 @@ import re
 from types import ModuleType
 from typing import Final, Protocol, cast, final
 
-from attrs import Attribute, field, frozen
+from attrs import field, frozen
 
-from jsproto.core.servers import Server
-from jsproto.errors import InvalidConfig, InvalidHeader, shorten
+from jsproto.core.servers import Server, url_path
+from jsproto.errors import InvalidConfig, InvalidHeader
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secret, Secretive, secret_query
 from jsproto_io._layers import Layer
 
-#: What may stand in the first line of a request: printable ASCII without blanks.
-_PATH: Final = re.compile(r"/[!-~]*").fullmatch
 #: RFC 9110 "token": fewer names than NATS allows in its own headers.
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _PRINTABLE: Final = re.compile(r"[ -~]*").fullmatch
 #: What the handshake says itself.
 _TAKEN: Final = frozenset({"host", "upgrade", "connection", "content-length", "transfer-encoding"})
-
-
-def _path(_self: object, _attribute: Attribute[str], value: object) -> None:
-    if not isinstance(value, str) or _PATH(value) is None:
-        raise InvalidConfig(f"expected a path of printable ASCII from / on, got {shorten(value)}")
 
 
 def _pairs(given: HeaderItems | None) -> tuple[tuple[str, str], ...] | None:
@@ -47,7 +40,7 @@ def _pairs(given: HeaderItems | None) -> tuple[tuple[str, str], ...] | None:
             raise InvalidConfig(
                 f"expected headers beside those of the handshake, in printable ASCII; {name!r} is none"
             )
-    return pairs or None
+    return tuple((name, Secret(value)) for name, value in pairs) or None
 
 
 @final
@@ -56,11 +49,11 @@ class WebSocket(Secretive):
     """How to ask for a WebSocket, where a proxy in front of the server wants more than its address.
 
     Attributes:
-        path: what is asked for, with its query.
+        path: what is asked for, with its query, whatever the URL of a server says; ``None`` asks for what the URL says.
         headers: more headers for the request: a mapping or pairs; they are no part of the ``repr``.
     """
 
-    path: str = field(default="/", validator=_path)
+    path: str | None = field(default=None, converter=secret_query, validator=url_path)
     headers: tuple[tuple[str, str], ...] | None = field(default=None, repr=False, converter=_pairs)
 
 

@@ -51,7 +51,8 @@ class Filter:
         self._server = server
         self._answer: bytes | None = b""
         # Positional, since these names have changed.
-        uri = WebSocketURI(server.tls, server.host, server.port, given.path, "")
+        path = given.path or server.path or "/"
+        uri = WebSocketURI(server.tls, server.name, server.port, path, "")
         self._protocol = ClientProtocol(uri, max_size=MOST, logger=SILENT)
         self.stands = False
         self.ended = False

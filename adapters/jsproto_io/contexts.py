@@ -24,7 +24,7 @@ from attrs import evolve, field, frozen
 
 from jsproto.errors import ContextUnavailable, InvalidContext, shorten
 from jsproto.jetstream.nats_context import MAX_CONTEXT, NatsContext
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import HiddenMapping, Secretive
 from jsproto_io._context_options import ContextOptions, arguments_of
 from jsproto_io._options import ConnectOptions
 
@@ -83,6 +83,10 @@ def _under(settings: NatsContext, environ: Mapping[str, str]) -> NatsContext:
     return settings.edited(**told)
 
 
+def _hidden(environ: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    return None if environ is None else HiddenMapping(environ)
+
+
 @final
 @frozen(kw_only=True)
 class Context(Secretive):
@@ -96,7 +100,7 @@ class Context(Secretive):
 
     settings: NatsContext
     name: str = ""
-    environ: Mapping[str, str] | None = field(default=None, repr=False, eq=False)
+    environ: Mapping[str, str] | None = field(default=None, converter=_hidden, repr=False, eq=False)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -184,7 +188,7 @@ class Contexts:
     def selection(self) -> str | None:
         """The name of the selected one, whether there is such a context or not."""
         try:
-            said = (self.folder / "context.txt").read_text(encoding="utf-8").strip()
+            said = (self.folder / "context.txt").read_text(encoding="utf-8-sig").strip()
         except (OSError, ValueError):
             return None
         return said or None

@@ -15,6 +15,7 @@ the file and hold nothing of it. A server without a nonce verifies no key, so no
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar, final
@@ -159,7 +160,7 @@ def _read(path: Path, most: int, parse: Callable[[bytes], T]) -> T:
             f"expected credentials in the file {path}, it cannot be read: {type(error).__name__}"
         ) from error
     try:
-        return parse(data)
+        return parse(data.removeprefix(BOM_UTF8))
     except InvalidCredentials as error:
         raise InvalidCredentials(f"{error} (in the file {path})") from None
 

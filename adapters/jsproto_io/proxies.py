@@ -16,13 +16,12 @@ from base64 import b64encode
 from collections.abc import Callable, Generator
 from ipaddress import ip_address
 from typing import ClassVar, Final, Protocol, Self, TypeAlias, final
-from urllib.parse import unquote, urlsplit
 
 from attrs import field, frozen
 
-from jsproto.core.servers import Server
+from jsproto.core.servers import Server, split_url
 from jsproto.errors import ConnectFailed, InvalidConfig, LocalProtocolError, shorten
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, secret_text
 from jsproto_io._layers import Layer
 
 #: Most bytes of one word of a proxy.
@@ -78,7 +77,7 @@ class _Proxy(Secretive):
     host: str
     port: int
     user: str | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, converter=secret_text, repr=False)
 
     @classmethod
     def parse(cls, url: str) -> Self:
@@ -89,18 +88,17 @@ class _Proxy(Secretive):
         Raises:
             InvalidConfig: not such a URL. The text shows nothing of it: who knows which part is the password?
         """
-        try:
-            parts = urlsplit(url.strip())
-            port = parts.port
-        except ValueError:
-            raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port, got no URL") from None
-        more = parts.path.removeprefix("/") or parts.query or parts.fragment
-        if parts.scheme != cls.SCHEME or not parts.hostname or _HOST(parts.hostname) is None or more:
+        scheme, found, rest = url.strip().partition("://")
+        if not found or scheme.lower() != cls.SCHEME:
             raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port, got another URL")
-        user, password = (
-            None if each is None else unquote(each) for each in (parts.username, parts.password)
-        )
-        return cls(parts.hostname, cls.PORT if port is None else port, user, password)
+        try:
+            parts = split_url(rest)
+        except InvalidConfig as error:  # which shows nothing of the URL
+            raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port: {error}") from None
+        if parts.path not in {"", "/"} or _HOST(parts.host) is None:
+            raise InvalidConfig(f"expected a proxy as {cls.SCHEME}://host:port, got more than that")
+        port = cls.PORT if parts.port is None else parts.port
+        return cls(parts.host, port, parts.user, parts.password)
 
     @property
     def entrance(self) -> Server:
@@ -264,11 +262,11 @@ def _refused(proxy: object, server: Server, seen: str) -> ConnectFailed:
 
 
 def _authority(server: Server) -> str:
-    """Host and port as a request names them."""
-    if _HOST(server.host) is None:
-        raise InvalidConfig(f"expected a host of printable ASCII behind a proxy, got {shorten(server.host)}")
-    host = f"[{server.host}]" if ":" in server.host else server.host
-    return f"{host}:{server.port}"
+    """Host and port as a request names them; a zone means something on this machine only."""
+    host = server.host.partition("%")[0]
+    if _HOST(host) is None:
+        raise InvalidConfig(f"expected a host of printable ASCII behind a proxy, got {shorten(host)}")
+    return f"[{host}]:{server.port}" if ":" in host else f"{host}:{server.port}"
 
 
 def _place(server: Server) -> bytes:

@@ -13,7 +13,8 @@ from typing import final
 from attrs import field, frozen
 
 from jsproto.core.servers import Server, text_of_utf8
-from jsproto.wire.secret import Secretive
+from jsproto.errors import InvalidConfig
+from jsproto.wire.secret import Secretive, secret_bytes, secret_text
 
 
 @final
@@ -28,18 +29,36 @@ class Auth(Secretive):
     """
 
     user: str | None = field(default=None, validator=text_of_utf8)
-    password: str | None = field(default=None, repr=False, validator=text_of_utf8)
-    token: str | None = field(default=None, repr=False, validator=text_of_utf8)
-    jwt: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    password: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    token: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    jwt: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
     nkey: str | None = field(default=None, validator=text_of_utf8)
-    signature: bytes | None = field(default=None, repr=False)
-    nonce: str | None = field(default=None, repr=False)
+    signature: bytes | None = field(default=None, converter=secret_bytes, repr=False)
+    nonce: str | None = field(default=None, converter=secret_text, repr=False)
 
     @property
     def sig(self) -> str | None:
         """The signature as CONNECT carries it."""
         return (
             None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+        )
+
+
+def check_dropped(auth: Auth | None, server: Server) -> None:
+    """Refuse half credentials, whose other half `for_server` would leave out without a word. A token is whole, as a user with a password is.
+
+    Raises:
+        InvalidConfig: it names what is missing and where it stands.
+    """
+    given = auth or Auth()
+    if given.token is not None:
+        return
+    if given.user is None and given.password is not None:
+        raise InvalidConfig("expected a user beside the password of auth, got none")
+    if given.user is not None and given.password is None and (server.password, server.token) != (None, None):
+        held = "token" if server.password is None else "password"
+        raise InvalidConfig(
+            f"expected user info in auth or in the URL of {server}, got the user in auth and a {held} in the URL"
         )
 
 

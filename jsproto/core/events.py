@@ -15,6 +15,7 @@ from jsproto.core.conversation import Conversation
 from jsproto.core.servers import Server
 from jsproto.errors import JsprotoError
 from jsproto.wire.frames import Info
+from jsproto.wire.secret import as_secret
 
 
 class NoticeKind(Enum):
@@ -67,7 +68,7 @@ class Authenticate:
     """Credentials are needed: answer with ``authenticate``. ``nonce`` is what a key would sign, empty if none was sent."""
 
     server: Server
-    nonce: str = field(repr=False)
+    nonce: str = field(converter=as_secret, repr=False)
 
 
 @final

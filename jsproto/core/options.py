@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import TypeVar, final
+from math import nan
+from typing import cast, final
 
 from attrs import Attribute, field, frozen
 
-from jsproto.core.auth import Auth
-from jsproto.core.servers import DEFAULT_PORT, Server, text_of_utf8
-from jsproto.errors import InvalidConfig
+from jsproto.core.auth import Auth, check_dropped
+from jsproto.core.servers import DEFAULT_PORT, ENCODE, Server, text_of_utf8
+from jsproto.errors import InvalidConfig, shorten
 from jsproto.wire.subjects import subject_prefix
-
-NumberT = TypeVar("NumberT", int, float)
 
 
 class Tls(Enum):
@@ -33,11 +32,20 @@ class Tls(Enum):
 
 
 def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ...]:
-    """Servers from URLs (several may stand in one text, with commas between) or ready made."""
+    """Servers from URLs (several may stand in one text, with commas between) or ready made.
+
+    Raises:
+        InvalidConfig: a URL that is none, or a comma in user info: what stands before it would be looked up as a host.
+    """
     if isinstance(given, Server):
         return (given,)
     if isinstance(given, str):
-        return tuple(Server.parse(each) for each in given.split(",") if each.strip())
+        parts = [each.strip() for each in given.split(",") if each.strip()]
+        if any("@" in each and "://" not in each for each in parts[1:]):
+            raise InvalidConfig(
+                f"expected a scheme with each server URL of a list that has user info, got none: {ENCODE}"
+            )
+        return tuple(Server.parse(each) for each in parts)
     found: list[Server] = []
     for each in given:
         found.extend(servers_of(each))
@@ -49,19 +57,53 @@ def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: 
         raise InvalidConfig("expected at least one server, got none")
 
 
-def _positive(_self: object, attribute: Attribute[NumberT], value: NumberT) -> None:
-    if not value > 0:
-        raise InvalidConfig(f"expected {attribute.name} > 0, got {value!r}")
+def _number(
+    name: str, value: object, kinds: tuple[type, ...], *, least: float = 0, above: bool = False
+) -> None:
+    """What every numeric option passes; a flag is no number here."""
+    fits = isinstance(value, kinds) and not isinstance(value, bool)
+    number = cast("float", value) if fits else nan
+    if not (number > least if above else number >= least):
+        what = "a whole number" if kinds == (int,) else "a number"
+        raise InvalidConfig(f"expected {name} {'>' if above else '>='} {least}, {what}, got {shorten(value)}")
 
 
-def _not_negative(_self: object, attribute: Attribute[NumberT], value: NumberT) -> None:
-    if not value >= 0:
-        raise InvalidConfig(f"expected {attribute.name} >= 0, got {value!r}")
+def _count(_self: object, attribute: Attribute[int], value: int) -> None:
+    _number(attribute.name, value, (int,))
 
 
-def _all_positive(_self: object, attribute: Attribute[tuple[float, ...]], values: tuple[float, ...]) -> None:
-    if not all(value > 0 for value in values):
-        raise InvalidConfig(f"expected {attribute.name} > 0, got {values!r}")
+def _count_or_none(_self: object, attribute: Attribute[int | None], value: int | None) -> None:
+    if value is not None:
+        _number(attribute.name, value, (int,))
+
+
+def _sweeps(_self: object, attribute: Attribute[int | None], value: int | None) -> None:
+    if value is not None:
+        _number(attribute.name, value, (int,), least=1)
+
+
+def _count_from_one(_self: object, attribute: Attribute[int], value: int) -> None:
+    _number(attribute.name, value, (int,), least=1)
+
+
+def _seconds(_self: object, attribute: Attribute[float], value: float) -> None:
+    _number(attribute.name, value, (int, float))
+
+
+def _seconds_above_zero(_self: object, attribute: Attribute[float], value: float) -> None:
+    _number(attribute.name, value, (int, float), above=True)
+
+
+def _all_above_zero(
+    _self: object, attribute: Attribute[tuple[float, ...]], values: tuple[float, ...]
+) -> None:
+    for value in values:
+        _number(attribute.name, value, (int, float), above=True)
+
+
+def _for_ever(value: int | None) -> int | None:
+    """Other clients write -1 for it."""
+    return None if value == -1 and not isinstance(value, bool) else value
 
 
 def _prefix(_self: object, _attribute: Attribute[str], value: str) -> None:
@@ -75,12 +117,14 @@ class Options:
 
     Attributes:
         servers: URLs or `Server` values; a single URL may be given as it is.
-        auth: static credentials; user info in a URL counts when no user and no token is given here.
+        auth: static credentials; user info in a URL counts when no user and no token is given here. A user without a password
+            here, beside a password in a URL, is refused: that password would not be sent.
         ask_for_credentials: ask with an `Authenticate` event at each handshake instead.
         inbox_prefix: first tokens of every inbox of this connection.
         connect_timeout: from dial to the verified handshake of one attempt.
         connect_sweeps: how often all servers are tried before the first connect fails; ``None`` is for ever.
-        max_reconnects: attempts at one server in a row before it is given up; ``None`` is for ever.
+        max_reconnects: attempts at one server in a row before it is given up; ``None`` (or -1) is for ever. With 0 a lost link
+            closes the connection.
         reconnect_wait: least time between two attempts at one server; doubles up to ``reconnect_wait_max``.
         reconnect_waits: other waits in their place, one by one: before the second attempt at one server in a row, the third and so on; the last
             goes on for ever. They are kept to exactly, without jitter.
@@ -109,22 +153,26 @@ class Options:
     echo: bool = True
     verbose: bool = False
     pedantic: bool = False
-    connect_timeout: float = field(default=2.0, validator=_positive)
-    connect_sweeps: int | None = 1
-    max_reconnects: int | None = None
-    reconnect_wait: float = field(default=0.25, validator=_positive)
-    reconnect_wait_max: float = field(default=4.0, validator=_positive)
-    reconnect_waits: tuple[float, ...] = field(default=(), converter=tuple, validator=_all_positive)
-    reconnect_jitter: float = field(default=0.1, validator=_not_negative)
-    reconnect_jitter_tls: float = field(default=1.0, validator=_not_negative)
+    connect_timeout: float = field(default=2.0, validator=_seconds_above_zero)
+    connect_sweeps: int | None = field(default=1, validator=_sweeps)
+    max_reconnects: int | None = field(default=None, converter=_for_ever, validator=_count_or_none)
+    reconnect_wait: float = field(default=0.25, validator=_seconds_above_zero)
+    reconnect_wait_max: float = field(default=4.0, validator=_seconds_above_zero)
+    reconnect_waits: tuple[float, ...] = field(default=(), converter=tuple, validator=_all_above_zero)
+    reconnect_jitter: float = field(default=0.1, validator=_seconds)
+    reconnect_jitter_tls: float = field(default=1.0, validator=_seconds)
     randomize: bool = True
     ignore_gossip: bool = False
     move_on_lame_duck: bool = True
-    ping_interval: float = field(default=120.0, validator=_positive)
-    max_pings_out: int = field(default=2, validator=_positive)
-    max_payload: int = field(default=64 * 1024 * 1024, validator=_positive)
-    outbound_high: int = field(default=4 * 1024 * 1024, validator=_positive)
-    outbound_low: int = field(default=1024 * 1024, validator=_not_negative)
-    max_backlog: int = field(default=8 * 1024 * 1024, validator=_not_negative)
-    drain_timeout: float = field(default=30.0, validator=_positive)
-    close_timeout: float = field(default=0.5, validator=_positive)
+    ping_interval: float = field(default=120.0, validator=_seconds_above_zero)
+    max_pings_out: int = field(default=2, validator=_count_from_one)
+    max_payload: int = field(default=64 * 1024 * 1024, validator=_count_from_one)
+    outbound_high: int = field(default=4 * 1024 * 1024, validator=_count_from_one)
+    outbound_low: int = field(default=1024 * 1024, validator=_count)
+    max_backlog: int = field(default=8 * 1024 * 1024, validator=_count)
+    drain_timeout: float = field(default=30.0, validator=_seconds_above_zero)
+    close_timeout: float = field(default=0.5, validator=_seconds_above_zero)
+
+    def __attrs_post_init__(self) -> None:
+        for server in self.servers:
+            check_dropped(self.auth, server)

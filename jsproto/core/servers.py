@@ -15,21 +15,31 @@ since it must show the certificate of the configured server.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
-from typing import ClassVar, Final, cast, final
-from urllib.parse import unquote, urlsplit
+from typing import ClassVar, Final, NamedTuple, cast, final
+from urllib.parse import unquote_to_bytes
 
 from attrs import Attribute, evolve, field, frozen
+from attrs.validators import optional
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import InvalidConfig, JsprotoError
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, fits_utf8, secret_query, secret_text
 
 SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
 WEB_SCHEMES: Final = frozenset({"ws", "wss"})
 DEFAULT_PORT: Final = 4222
 _WEB_PORTS: Final = {"ws": 80, "wss": 443}
+
+#: What helps whoever has a password with such characters in it.
+ENCODE: Final = "in a user or password, write every / ? # % @ : , and blank percent-encoded, like %2F for /"
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*").fullmatch
+_PORT: Final = re.compile(r"[0-9]{1,9}").fullmatch
+_HOST_CHARACTERS: Final = re.compile(r"[^\s/?#@\[\]]+").fullmatch
+_PATH: Final = re.compile(r"/[!-~]*").fullmatch
+_BARE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 
 #: Gossip is input from outside: so many servers are taken from one INFO, and so many in all.
 MAX_PER_INFO: Final = 256
@@ -48,10 +58,26 @@ def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | N
         return
     if not isinstance(value, str):
         raise InvalidConfig(f"expected text as {attribute.name}, got {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}, got other") from None
+    if not fits_utf8(value):
+        raise InvalidConfig(f"expected text that UTF-8 can carry as {attribute.name}, got other")
+
+
+def url_path(_self: object, _attribute: Attribute[str | None], value: str | None) -> None:
+    """Refuse what can't stand in the first line of an HTTP request.
+
+    Raises:
+        InvalidConfig: it shows nothing of the path, whose query may hold a secret.
+    """
+    if value is not None and (not isinstance(value, str) or _PATH(value) is None):
+        raise InvalidConfig("expected a path of printable ASCII without blanks, from / on, got another")
+
+
+def _host_name(_self: object, attribute: Attribute[str], value: str) -> None:
+    """Refuse a host that could end a line, or look like another one where it is printed."""
+    if not isinstance(value, str) or not value.isprintable() or not _HOST_CHARACTERS(value):
+        raise InvalidConfig(
+            f"expected printable characters without blanks and / ? # @ [ ] as {attribute.name} of a server, got others"
+        )
 
 
 @final
@@ -59,54 +85,46 @@ def text_of_utf8(_self: object, attribute: Attribute[str | None], value: str | N
 class Server(Secretive):
     """One server address. The password and token of its URL appear in no ``repr``, not in ``str`` and in no pickle.
 
-    ``tls_name`` is the name that its certificate must show, if that is not ``host``: a server that was learned by gossip as a bare
-    IP address is known by the name of the configured one.
+    Attributes:
+        host: a name or an address as a dialler takes it: without brackets, with ``%zone`` if a link-local address has one.
+        path: what is asked for if the server is spoken to through a WebSocket, with its query; ``None`` is ``/``.
+        tls_name: the name that its certificate must show, if that is not ``host``: a server that was learned by gossip as a
+            bare IP address is known by the name of the configured one.
+
+    Raises:
+        InvalidConfig: a host, a path or a secret that cannot be sent; the text shows nothing of them.
     """
 
-    host: str
+    host: str = field(validator=_host_name)
     port: int = DEFAULT_PORT
     scheme: str = "nats"
     user: str | None = field(default=None, validator=text_of_utf8)
-    password: str | None = field(default=None, repr=False, validator=text_of_utf8)
-    token: str | None = field(default=None, repr=False, validator=text_of_utf8)
+    password: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    token: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    path: str | None = field(default=None, converter=secret_query, validator=url_path)
     gossiped: bool = False
-    tls_name: str | None = None
+    tls_name: str | None = field(default=None, validator=optional(_host_name))
 
     @classmethod
     def parse(cls, url: str) -> Server:
-        """A server from ``[scheme://][user:password@ | token@]host[:port]``; IPv6 addresses stand in brackets.
+        """A server from ``[scheme://][user:password@ | token@]host[:port][/path]``; IPv6 addresses stand in brackets.
+
+        A path may stand behind a server with the scheme ``ws`` or ``wss``. In user info every ``/ ? # %`` is percent-encoded.
 
         Raises:
-            InvalidConfig: not such a URL. The text names no user info.
+            InvalidConfig: not such a URL. The text shows nothing of it but the scheme: who knows which part is the password?
         """
-        whole = url.strip() if "://" in url else f"nats://{url.strip()}"
-        try:
-            parts = urlsplit(whole)
-            port = parts.port
-        except ValueError as problem:
-            raise InvalidConfig(
-                f"expected a server URL like nats://host:4222: {_harmless(problem)}"
-            ) from None
-        shown = whole.rpartition("@")[2]
-        if parts.scheme not in SCHEMES:
-            raise InvalidConfig(
-                f"expected one of {sorted(SCHEMES)} as scheme of a server URL, got {parts.scheme!r}"
-            )
-        if not parts.hostname or any(char <= " " for char in parts.hostname):
-            raise InvalidConfig(f"expected a host in the server URL, got {shown!r}")
-        if parts.path not in {"", "/"} or parts.query or parts.fragment:
-            raise InvalidConfig("expected nothing behind host and port of a server URL, got more")
-        if port == 0:
-            raise InvalidConfig(f"expected a port from 1 to 65535 in the server URL, got {shown!r}")
-        user = unquote(parts.username) if parts.username is not None else None
-        password = unquote(parts.password) if parts.password is not None else None
+        scheme, rest = _scheme_of(url.strip())
+        parts = split_url(rest)
+        pair = parts.password is not None
         return cls(
-            host=parts.hostname,
-            port=port or _WEB_PORTS.get(parts.scheme, DEFAULT_PORT),
-            scheme=parts.scheme,
-            user=user if password is not None else None,
-            password=password,
-            token=user if password is None else None,
+            host=parts.host,
+            port=parts.port or _WEB_PORTS.get(scheme, DEFAULT_PORT),
+            scheme=scheme,
+            user=parts.user if pair else None,
+            password=parts.password,
+            token=None if pair else parts.user,
+            path=_path_of(parts.path, scheme),
         )
 
     @property
@@ -124,8 +142,13 @@ class Server(Secretive):
         """Host without brackets and port: what a dialler wants."""
         return (self.host, self.port)
 
+    @property
+    def name(self) -> str:
+        """What the server is called where others read it: by its certificate, a WebSocket or a proxy. A zone means nothing there."""
+        return (self.tls_name or self.host).partition("%")[0]
+
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = f"[{self.host.replace('%', '%25')}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
 
@@ -150,28 +173,125 @@ def _bare(host: str) -> bool:
     return True
 
 
-def _harmless(problem: ValueError) -> str:
-    """The kind of a URL fault without the text of the URL, which may hold a password."""
-    return "the port is not a number from 1 to 65535" if "ort" in str(problem) else "it can't be split"
+def _scheme_of(url: str) -> tuple[str, str]:
+    """The scheme and what stands behind it."""
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return "nats", url
+    if scheme.lower() in SCHEMES:
+        return scheme.lower(), rest
+    seen = repr(scheme) if _SCHEME(scheme) and "@" not in rest else "something else"
+    raise InvalidConfig(f"expected one of {sorted(SCHEMES)} as scheme of a server URL, got {seen}")
+
+
+class UrlParts(NamedTuple):
+    """What stands behind ``://``: user info decoded, the host as it is dialled, the path as it stands there."""
+
+    user: str | None
+    password: str | None
+    host: str
+    port: int | None
+    path: str
+
+
+def split_url(rest: str) -> UrlParts:
+    """The parts of a URL, from what stands behind ``://``.
+
+    Nothing is guessed: with a slash in a password the host would be a part of it, which would be looked up and so be told to others.
+
+    Raises:
+        InvalidConfig: it can't be split in one way only. The text, and what stands behind the error, show nothing of it.
+    """
+    if not rest.isprintable():
+        raise InvalidConfig(f"expected no control or invisible characters in a URL, got some: {ENCODE}")
+    end = next((at for at, char in enumerate(rest) if char in "/?#"), len(rest))
+    if "@" in rest[end:]:
+        raise InvalidConfig(f"expected no / ? or # before the @ of a URL, got one: {ENCODE}")
+    info, at, place = rest[:end].rpartition("@")
+    name, colon, word = info.partition(":")
+    user = _decoded(name) if at else None
+    password = _decoded(word) if colon else None
+    return UrlParts(user, password, *_place_of(place), rest[end:])
+
+
+def _decoded(text: str) -> str:
+    """User or password of a URL.
+
+    Raises:
+        InvalidConfig: not percent-encoded text; nothing of it is shown.
+    """
+    data = unquote_to_bytes(text) if fits_utf8(text) and _BARE_PERCENT(text) is None else None
+    said = None if data is None else data.decode(errors="replace")
+    if said is None or said.encode() != data:
+        raise InvalidConfig(
+            f"expected percent-encoded UTF-8 as user info of a URL, got a % or characters that are none: {ENCODE}"
+        )
+    return said
+
+
+def _place_of(place: str) -> tuple[str, int | None]:
+    """Host and port."""
+    if place.startswith("["):
+        address, closed, behind = place[1:].partition("]")
+        host = _with_zone(address)
+        if not closed or host is None or behind[:1] not in {"", ":"}:
+            raise InvalidConfig("expected an IPv6 address in the brackets of a URL, got something else")
+        number = behind.removeprefix(":")
+    elif place.count(":") > 1:
+        raise InvalidConfig(
+            "expected host:port in a URL, got more than one colon: an IPv6 address stands in brackets, "
+            f"like [::1]:4222; {ENCODE}"
+        )
+    else:
+        host, _, number = place.partition(":")
+        host = host.lower()
+        if not host or "%" in host:
+            raise InvalidConfig("expected a host in the URL, got none")
+    if not number:
+        return host, None
+    port = int(number) if _PORT(number) else 0
+    if not 0 < port < 65_536:
+        raise InvalidConfig(f"expected a number from 1 to 65535 as port of a URL, got another: {ENCODE}")
+    return host, port
+
+
+def _with_zone(text: str) -> str | None:
+    """An IPv6 address as it is dialled, ``None`` if it is none: the zone of a URL stands behind ``%25`` (RFC 6874), or ``%``."""
+    address, mark, zone = text.partition("%")
+    host = f"{address.lower()}%{zone.removeprefix('25') or zone}" if mark else address.lower()
+    return host if ":" in address and _bare(host) else None
+
+
+def _path_of(path: str, scheme: str) -> str | None:
+    """What stands behind host and port; ``None`` if that says nothing."""
+    if path in {"", "/"}:
+        return None
+    if scheme not in WEB_SCHEMES or "#" in path:
+        raise InvalidConfig(f"expected nothing behind host and port of a {scheme}:// URL, got more")
+    return path if path.startswith("/") else f"/{path}"
 
 
 class Entry(Stateful):
-    """One server of the pool and what is known of it."""
+    """One server of the pool and what is known of it.
 
-    __slots__ = ("attempts", "auth_errors", "lame", "not_before", "server", "spent")
+    Attributes:
+        refused: how it refused our credentials last, since it let us in; empty if it did not.
+    """
+
+    __slots__ = ("attempts", "lame", "not_before", "refused", "server", "spent")
 
     STATE: ClassVar[Codecs] = {
         "attempts": PLAIN,
-        "auth_errors": PLAIN,
         "lame": PLAIN,
         "not_before": PLAIN,
+        "refused": PLAIN,
         "spent": PLAIN,
     }
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.attempts = 0
-        self.auth_errors = 0
+        self.refused = ""
         self.lame = False
         self.not_before = float("-inf")
         self.spent = False
@@ -279,7 +399,7 @@ class Pool(Stateful):
     def greeted(self, entry: Entry) -> None:
         """``entry`` has let us in: what it failed before is forgotten."""
         entry.attempts = 0
-        entry.auth_errors = 0
+        entry.refused = ""
         entry.lame = False
 
     def forgive(self) -> None:

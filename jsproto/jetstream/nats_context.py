@@ -16,15 +16,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final, Self, SupportsIndex, cast, final
-from urllib.parse import urlsplit, urlunsplit
 
 from attrs import Attribute, evolve, field, fields_dict, frozen
 
 from jsproto.core.options import servers_of
-from jsproto.core.servers import WEB_SCHEMES, Server
+from jsproto.core.servers import SCHEMES, Server
 from jsproto.errors import InvalidContext, LocalProtocolError
 from jsproto.jetstream.context.jetstream import JetStream
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import HiddenMapping, Secret, Secretive, fits_utf8
 from jsproto.wire.subjects import subject_prefix
 
 #: Where a context connects that names no server.
@@ -40,10 +39,33 @@ def _given(value: str | None) -> str | None:
     return None if value == "" else value
 
 
+def _secret(value: str | None) -> str | None:
+    """The same for what is secret."""
+    return Secret(value) if isinstance(value, str) and value else _given(value)
+
+
+@final
+class _Urls(str):
+    """URLs, which are shown without their user info."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return without_user_info(str(self))
+
+
+def _urls(value: str | None) -> str | None:
+    return _Urls(value) if isinstance(value, str) and value else _given(value)
+
+
+def _hidden(value: Mapping[str, object] | None) -> Mapping[str, object] | None:
+    return HiddenMapping(value) if isinstance(value, Mapping) else value
+
+
 def _text(_self: object, attribute: Attribute[str | None], value: object) -> None:
     if value is not None and not isinstance(value, str):
         raise InvalidContext(f"expected text as {attribute.name} of a context, got {type(value).__name__}")
-    if isinstance(value, str) and not _writable(value):
+    if isinstance(value, str) and not fits_utf8(value):
         raise InvalidContext(
             f"expected text that UTF-8 can carry as {attribute.name} of a context, got other"
         )
@@ -57,7 +79,7 @@ def _flag(_self: object, attribute: Attribute[bool], value: object) -> None:
 
 
 def _texts(_self: object, attribute: Attribute[tuple[str, ...]], value: tuple[object, ...]) -> None:
-    if not all(isinstance(each, str) and _writable(each) for each in value):
+    if not all(isinstance(each, str) and fits_utf8(each) for each in value):
         raise InvalidContext(f"expected texts as {attribute.name} of a context, got something else")
 
 
@@ -82,15 +104,20 @@ def _beside(_self: object, attribute: Attribute[Mapping[str, object] | None], va
 
 
 def without_user_info(url: object) -> str:
-    """A text of URLs as it may be shown."""
-    if not isinstance(url, str) or "@" not in url:
+    """A text of URLs as it may be shown: without user info, and without queries."""
+    if not isinstance(url, str) or {"@", "?"}.isdisjoint(url):
         return repr(url)
-    parts = [each.rpartition("@") for each in url.split(",")]
-    if not all("://" in info for info, at, _ in parts if at):
-        return repr("***")  # a comma in a password, perhaps: nothing says what of it is one
-    return repr(
-        ",".join(f"{info.partition('://')[0]}://***@{place}" if at else place for info, at, place in parts)
-    )
+    shown: list[str] = []
+    for each in url.split(","):
+        _, at, place = each.rpartition("@")
+        scheme, found, rest = each.partition("://")
+        if at and (not found or scheme.strip().lower() not in _SCHEMES):
+            return repr("***")  # a comma in a password, perhaps: nothing says what of it is one
+        place, asked, _ = (place if at else rest if found else each).partition("?")
+        shown.append(
+            f"{scheme + '://' if found else ''}{'***@' if at else ''}{place}{'?***' if asked else ''}"
+        )
+    return repr(",".join(shown))
 
 
 @final
@@ -110,13 +137,13 @@ class NatsContext(Secretive):
     """
 
     description: str | None = field(default=None, converter=_given, validator=_text)
-    url: str | None = field(default=None, converter=_given, validator=_text, repr=without_user_info)
-    socks_proxy: str | None = field(default=None, converter=_given, validator=_text, repr=without_user_info)
-    token: str | None = field(default=None, converter=_given, validator=_text, repr=False)
+    url: str | None = field(default=None, converter=_urls, validator=_text)
+    socks_proxy: str | None = field(default=None, converter=_urls, validator=_text)
+    token: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
     user: str | None = field(default=None, converter=_given, validator=_text)
-    password: str | None = field(default=None, converter=_given, validator=_text, repr=False)
-    creds: str | None = field(default=None, converter=_given, validator=_text, repr=False)
-    nkey: str | None = field(default=None, converter=_given, validator=_text, repr=False)
+    password: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
+    creds: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
+    nkey: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
     cert: str | None = field(default=None, converter=_given, validator=_text)
     key: str | None = field(default=None, converter=_given, validator=_text)
     ca: str | None = field(default=None, converter=_given, validator=_text)
@@ -125,19 +152,21 @@ class NatsContext(Secretive):
     jetstream_api_prefix: str | None = field(default=None, converter=_given, validator=_text)
     jetstream_event_prefix: str | None = field(default=None, converter=_given, validator=_text)
     inbox_prefix: str | None = field(default=None, converter=_given, validator=_text)
-    user_jwt: str | None = field(default=None, converter=_given, validator=_text, repr=False)
-    user_seed: str | None = field(default=None, converter=_given, validator=_text, repr=False)
+    user_jwt: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
+    user_seed: str | None = field(default=None, converter=_secret, validator=_text, repr=False)
     color_scheme: str | None = field(default=None, converter=_given, validator=_text)
     tls_first: bool = field(default=False, validator=_flag)
     windows_cert_store: str | None = field(default=None, converter=_given, validator=_text)
     windows_cert_match_by: str | None = field(default=None, converter=_given, validator=_text)
     windows_cert_match: str | None = field(default=None, converter=_given, validator=_text)
     windows_ca_certs_match: tuple[str, ...] = field(default=(), converter=_tuple, validator=_texts)
-    unknown: Mapping[str, object] | None = field(default=None, repr=False, hash=False, validator=_beside)
+    unknown: Mapping[str, object] | None = field(
+        default=None, converter=_hidden, repr=False, hash=False, validator=_beside
+    )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         for name, url in (("url", self.url), ("socks_proxy", self.socks_proxy)):
-            if without_user_info(url) != repr(url):
+            if url is not None and repr(url) != repr(str(url)):
                 raise LocalProtocolError(f"expected no secret to be pickled, NatsContext holds one in {name}")
         return super().__reduce_ex__(protocol)
 
@@ -179,28 +208,12 @@ class NatsContext(Secretive):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Where to connect; `path` is no part of it.
+        """Where to connect.
 
         Raises:
             InvalidConfig: a URL that is none.
         """
-        return servers_of([_split(each)[0] for each in self._urls])
-
-    @property
-    def path(self) -> str | None:
-        """What to ask the servers for, if they are spoken to through a WebSocket.
-
-        Raises:
-            InvalidContext: there are several.
-        """
-        paths = {path for path in (_split(each)[1] for each in self._urls) if path not in {"", "/"}}
-        if len(paths) > 1:
-            raise InvalidContext(f"expected one path in the URLs of a context, got {len(paths)}")
-        return paths.pop() if paths else None
-
-    @property
-    def _urls(self) -> list[str]:
-        return [each.strip() for each in (self.url or DEFAULT_URL).split(",") if each.strip()]
+        return servers_of(self.url or DEFAULT_URL)
 
     @property
     def jetstream(self) -> JetStream:
@@ -232,7 +245,7 @@ class NatsContext(Secretive):
         for half, whole in (("password", "user"), ("user_seed", "user_jwt"), ("key", "cert")):
             if getattr(self, half) is not None and getattr(self, whole) is None:
                 raise InvalidContext(f"expected {whole} beside {half} in a context, got none")
-        _ = self.servers, self.path, self.jetstream
+        _ = self.servers, self.jetstream
         if self.inbox_prefix is not None:
             subject_prefix(self.inbox_prefix)
 
@@ -286,8 +299,8 @@ def json_object(text: str | bytes, what: str) -> dict[str, object]:
 
 def _decoded(text: str | bytes) -> object:
     try:
-        said = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        value: object = json.loads(said, parse_constant=_refused)
+        said = text.decode() if isinstance(text, bytes) else text
+        value: object = json.loads(said.removeprefix("\ufeff"), parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
     return value
@@ -299,7 +312,7 @@ def _refused(constant: str) -> float:
 
 def _dumpable(members: dict[str, object]) -> bool:
     try:
-        return all(isinstance(name, str) for name in members) and _writable(_dumped(members))
+        return all(isinstance(name, str) for name in members) and fits_utf8(_dumped(members))
     except (TypeError, ValueError, RecursionError):
         return False
 
@@ -308,25 +321,7 @@ def _dumped(members: dict[str, object]) -> str:
     return json.dumps(members, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _split(url: str) -> tuple[str, str]:
-    """A URL and the path behind it, where it may have one."""
-    if url.partition("://")[0].lower() not in WEB_SCHEMES:
-        return url, ""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url, ""  # it is said what is wrong with it where it is read as a server
-    return parts._replace(path="", query="").geturl(), urlunsplit(("", "", parts.path, parts.query, ""))
-
-
+_SCHEMES: Final = {*SCHEMES, "http", "socks5"}
 _NO_TEXTS: Final = frozenset({"tls_first", "windows_ca_certs_match"})
 
 

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 
 from jsproto.version import __version__
 from jsproto.wire.headers import Headers
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, secret_text
 
 
 @final
@@ -32,11 +32,11 @@ class Connect(Secretive):
     version: str = __version__
     protocol: int = 1
     user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    auth_token: str | None = field(default=None, repr=False)
-    jwt: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, converter=secret_text, repr=False)
+    auth_token: str | None = field(default=None, converter=secret_text, repr=False)
+    jwt: str | None = field(default=None, converter=secret_text, repr=False)
     nkey: str | None = None
-    sig: str | None = field(default=None, repr=False)
+    sig: str | None = field(default=None, converter=secret_text, repr=False)
 
 
 @final

@@ -18,6 +18,7 @@ from typing import Final, assert_never
 from jsproto.errors import InvalidConfig, InvalidSubject, LocalProtocolError, PayloadTooLarge, shorten
 from jsproto.wire.commands import Command, Connect, Ping, Pong, Publish, Sub, Unsub
 from jsproto.wire.headers import EMPTY_BLOCK, Headers
+from jsproto.wire.secret import fits_utf8
 from jsproto.wire.subjects import publish_subject, queue_name, reply_subject, sid_token, subscription_subject
 
 PING: Final = b"PING\r\n"
@@ -159,21 +160,12 @@ def encode_connect(command: Connect) -> bytes:
         value: object = getattr(command, name)
         if value is not None:
             members[wire_name] = value
-    try:
-        return f"CONNECT {json.dumps(members, ensure_ascii=False, separators=(',', ':'))}\r\n".encode()
-    except UnicodeEncodeError:
-        broken = [wire_name for wire_name, value in members.items() if not _is_utf8(value)]
+    broken = [wire_name for wire_name, value in members.items() if not fits_utf8(str(value))]
+    if broken:
         raise InvalidConfig(
             f"expected text that UTF-8 can carry in CONNECT, seen other in {', '.join(broken)}"
-        ) from None
-
-
-def _is_utf8(value: object) -> bool:
-    try:
-        str(value).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        )
+    return f"CONNECT {json.dumps(members, ensure_ascii=False, separators=(',', ':'))}\r\n".encode()
 
 
 def _copied(payload: bytearray | memoryview) -> bytes:

@@ -19,7 +19,7 @@ from typing import Final, final
 from attrs import Attribute, field, frozen
 
 from jsproto.errors import InvalidCredentials
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secretive, as_secret_bytes
 
 
 class KeyKind(Enum):
@@ -99,7 +99,7 @@ class Seed(Secretive):
     """
 
     kind: KeyKind
-    raw: bytes = field(repr=False, validator=_raw)
+    raw: bytes = field(converter=as_secret_bytes, repr=False, validator=_raw)
 
     @classmethod
     def parse(cls, text: str | bytes) -> Seed:

@@ -27,7 +27,7 @@ from jsproto.jetstream.context import JetStream
 from jsproto_io import _references, contexts
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, Contexts, NatsContext, context
-from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds, WebSocket
+from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds
 from jsproto_io.proxies import SocksProxy
 from tests.accounts import USER, creds, public, server_config
 
@@ -337,8 +337,7 @@ def test_an_empty_context_is_the_server_of_this_machine(environ):
 
 def test_everything_that_is_not_a_secret_becomes_an_option(environ):
     assert {
-        "servers": (Server.parse("wss://a"),),
-        "websocket": WebSocket(path="/nats"),
+        "servers": (Server.parse("wss://a/nats"),),
         "inbox_prefix": "_I.me",
         "jetstream": JetStream(domain="hub"),
         "tls": Tls.FIRST,

@@ -25,7 +25,7 @@ from jsproto.core.options import Tls
 from jsproto.core.servers import Server
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto.wire.nkey import Seed
-from jsproto.wire.secret import Secretive
+from jsproto.wire.secret import Secret, SecretBytes, Secretive
 from jsproto_io._options import options_of
 from jsproto_io._tls import TlsFiles
 from jsproto_io.blocking import connect
@@ -37,7 +37,7 @@ from tests.accounts import USER, creds
 CANARY = "cAnAry"
 TOKEN = creds().splitlines()[1]
 #: What must be heard nowhere: secrets as they are, and as a list of their bytes.
-SONGS = (CANARY, USER.reveal(), TOKEN, str(list(USER.raw))[1:-1], repr(USER.raw)[2:-1])
+SONGS = (CANARY, USER.reveal(), TOKEN, str(list(USER.raw))[1:-1], repr(bytes(USER.raw))[2:-1])
 NAMES = {"password", "token", "auth_token", "jwt", "signature", "sig", "seed", "creds", "secret"}
 
 
@@ -47,7 +47,11 @@ def heard(thing):
         told = repr(pickle.dumps(thing))
     except Exception as error:  # noqa: BLE001 - whatever it says, it must not sing
         told = f"{error!r} {error}"
-    return "\n".join((repr(thing), str(thing), f"{[thing]} {thing}", ascii({"it": thing}), told))
+    fields = repr(attrs.asdict(thing)) if attrs.has(type(thing)) else ""
+    state = repr(thing.__getstate__()) if hasattr(thing, "__getstate__") else ""
+    return "\n".join(
+        (repr(thing), str(thing), f"{[thing]} {thing}", ascii({"it": thing}), told, fields, state)
+    )
 
 
 def silent(thing):
@@ -212,7 +216,10 @@ def reachable(thing):
             continue
         seen[id(each)] = each
         waiting += gc.get_referents(each)
-    return [each for each in seen.values() if type(each).__module__.startswith(("jsproto.", "jsproto_io"))]
+    ours = [each for each in seen.values() if type(each).__module__.startswith(("jsproto.", "jsproto_io"))]
+    return [
+        each for each in ours if not isinstance(each, (Secret, SecretBytes))
+    ]  # whose text is for the server
 
 
 def test_no_object_of_a_life_sings_nor_its_log_nor_its_trace(use, tmp_path, caplog):

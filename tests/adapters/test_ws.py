@@ -309,7 +309,7 @@ def test_path_and_headers_go_with_the_request():
     assert ["a=1", "b=2"] == other.asked.headers.get_all("Cookie")
 
 
-@pytest.mark.parametrize("path", ["nats", "", "/a b", "/a\r\nX: y", "/ä", None])
+@pytest.mark.parametrize("path", ["nats", "", "/a b", "/a\r\nX: y", "/ä", 7])
 def test_a_path_cannot_say_more_than_a_path(path):
     with pytest.raises(InvalidConfig, match="path"):
         WebSocket(path=path)

@@ -179,13 +179,15 @@ def test_servers_may_be_several_and_of_any_scheme():
     assert ["nats://a:4222", "tls://b:1", "nats://demo.nats.io:4222", "wss://[::1]:443"] == [
         str(each) for each in context.servers
     ]
-    assert "/nats?x=1" == context.path
-    assert NatsContext(url="ws://a/,WSS://b").path is None
+    assert [None, None, None, "/nats?x=1"] == [each.path for each in context.servers]
+    assert [None, None] == [each.path for each in NatsContext(url="ws://a/,WSS://b").servers]
 
 
-def test_several_paths_are_refused():
-    with pytest.raises(InvalidContext, match="one path"):
-        _ = NatsContext(url="ws://a/x,ws://b/y").path
+def test_each_server_has_the_path_of_its_own_url():
+    context = NatsContext(url="ws://a/x,ws://b/y")
+    context.check()
+
+    assert ["/x", "/y"] == [each.path for each in context.servers]
 
 
 def test_the_domain_or_the_prefix_is_that_of_jetstream():
@@ -206,8 +208,7 @@ def test_the_domain_or_the_prefix_is_that_of_jetstream():
         ({"user_seed": CANARY}, InvalidContext, "user_jwt beside user_seed"),
         ({"key": "k"}, InvalidContext, "cert beside key"),
         ({"url": f"nats://u:{CANARY}@h:x"}, InvalidConfig, "port"),
-        ({"url": f"ws://u:{CANARY}@[h/x"}, InvalidConfig, "server URL"),
-        ({"url": "ws://a/x,ws://b/y"}, InvalidContext, "one path"),
+        ({"url": f"ws://u:{CANARY}@[h/x"}, InvalidConfig, "IPv6 address in the brackets"),
         ({"jetstream_domain": "a", "jetstream_api_prefix": "b"}, InvalidConfig, "a domain or a prefix"),
         ({"jetstream_domain": "a b"}, InvalidSubject, "prefix"),
         ({"inbox_prefix": "a.>"}, InvalidSubject, "prefix"),

@@ -57,14 +57,23 @@ from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import publish_subject, stream_name, subscription_subject
 
 
+def _given(value: str | None) -> str | None:
+    return None if value == "" else value
+
+
+def _without_dot(value: str | None) -> str | None:
+    return _given(value.removesuffix(".") if isinstance(value, str) and value != "." else value)
+
+
 @final
 @frozen(kw_only=True)
 class JetStream:
     """JetStream of one account and domain.
 
     Args:
-        domain: name of another domain than the server's own.
-        prefix: the whole API prefix instead, for an API that is imported under another name.
+        domain: name of another domain than the server's own; an empty text is none.
+        prefix: the whole API prefix instead, for an API that is imported under another name; an empty text is none, and one final
+            dot, which other tools write, is left away.
         timeout: seconds that each request waits for its answer, unless a method is told otherwise.
 
     Raises:
@@ -72,8 +81,8 @@ class JetStream:
         InvalidSubject: a domain or prefix that no subject can carry.
     """
 
-    domain: str | None = None
-    prefix: str | None = None
+    domain: str | None = field(default=None, converter=_given)
+    prefix: str | None = field(default=None, converter=_without_dot)
     timeout: float = 5.0
     api: ApiSubjects = field(init=False, eq=False, repr=False)
 
