@@ -25,7 +25,7 @@ from collections.abc import Callable, Sized
 from operator import itemgetter
 from typing import Final, TypeGuard, TypeVar, cast
 
-from jsproto.core.auth import Auth, for_server
+from jsproto.core.auth import Auth, check_dropped, for_server
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.events import (
     Authenticate,
@@ -53,6 +53,7 @@ from jsproto.errors import (
     ConnectFailed,
     ConnectionClosed,
     ConversationClosed,
+    InvalidConfig,
     JsprotoError,
     OutboundFull,
     RemoteProtocolError,
@@ -373,7 +374,12 @@ class Connection:
             return
         if auth.nonce is not None and self.info is not None and auth.nonce != self.info.nonce:
             return
-        self._greet(auth)
+        try:
+            check_dropped(auth, self.server)
+        except InvalidConfig as error:
+            self.authentication_failed(error, now)
+        else:
+            self._greet(auth)
 
     def authentication_failed(self, error: Exception, now: float) -> None:
         """Credentials could not be had: the attempt fails with this error; the first connect is given up at once."""
@@ -427,9 +433,11 @@ class Connection:
         An attempt that is under way goes on: it has its own deadline, and to leave it would count as its failure.
 
         Raises:
-            InvalidConfig: a server that is not known here; nothing changed.
+            InvalidConfig: a server that is not known here, or ``max_reconnects`` is 0; nothing changed.
         """
         now = self._at(now)
+        if self._options.max_reconnects == 0 and self.stats.connects:
+            raise InvalidConfig("expected a connection that may dial again, max_reconnects is 0")
         if server is not None:
             self._pool.want(server, now)
         if self._link.state is LinkState.UP:
@@ -592,6 +600,7 @@ class Connection:
             self._pool.current.lame
             and self.connected
             and self._options.move_on_lame_duck
+            and self._options.max_reconnects != 0
             and self._pool.others()
         ):
             self._lost(LinkLost(f"left {self.server}, which announced its end"), now)
@@ -619,6 +628,14 @@ class Connection:
 
     def _shake(self, info: Info) -> None:
         """INFO is here: TLS if it is wished or needed, then credentials."""
+        if self.server.web and not self._secured and info.tls_required and self._has_credentials():
+            self._reason = Refusal(
+                Fate.ENDS,
+                TlsUnavailable(
+                    f"expected wss:// for credentials, since {self.server} requires TLS: over ws:// they would go in clear"
+                ),
+            )
+            return
         if self._secured or self.server.web:
             self._introduce()
             return
@@ -634,6 +651,10 @@ class Connection:
             self._events.append(Upgrade(self.server))
         else:
             self._introduce()
+
+    def _has_credentials(self) -> bool:
+        options = self._options
+        return options.ask_for_credentials or for_server(options.auth, self.server) != Auth()
 
     def _introduce(self) -> None:
         if self._options.ask_for_credentials:
@@ -712,6 +733,8 @@ class Connection:
             self._exchange.tell_down(error, now)
         if self._draining is not None:
             self._cut(None, now)
+        elif state is LinkState.UP and self._options.max_reconnects == 0:
+            self._cut(error, now)
         else:
             self._dial(now)
 
@@ -720,11 +743,12 @@ class Connection:
         self.stats.attempts_failed += 1
         self._failures.append(error)
         self._events.append(Notice(None, NoticeKind.ATTEMPT_FAILED, error))
+        again = locked_out and entry.refused == str(error)
         if locked_out:
-            entry.auth_errors += 1
+            entry.refused = str(error)
         first = self.stats.connects == 0
         most = self._options.connect_sweeps if first else self._options.max_reconnects
-        if entry.auth_errors > 1 or (most is not None and entry.attempts >= most):
+        if again or (most is not None and entry.attempts >= most):
             entry.spent = True
 
     def _final_failure(self) -> JsprotoError:

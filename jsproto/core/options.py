@@ -77,7 +77,7 @@ def _count_or_none(_self: object, attribute: Attribute[int | None], value: int |
         _number(attribute.name, value, (int,))
 
 
-def _sweeps(_self: object, attribute: Attribute[int | None], value: int | None) -> None:
+def _sweeps(_self: object, attribute: Attribute[int], value: int | None) -> None:
     if value is not None:
         _number(attribute.name, value, (int,), least=1)
 

@@ -46,7 +46,11 @@ ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
     ("invalid publish subject", Fate.STAYS, ServerError),
     ("maximum subscriptions exceeded", Fate.STAYS, ServerError),
     ("authorization violation", Fate.LOCKED_OUT, AuthorizationFailed),
-    ("authentication timeout", Fate.LOCKED_OUT, AuthorizationFailed),
+    (
+        "authentication timeout",
+        Fate.ENDS,
+        AuthorizationFailed,
+    ),  # we were slow, which says nothing of the credentials
     ("user authentication expired", Fate.RENEW, AuthorizationFailed),
     ("user authentication revoked", Fate.RENEW, AuthorizationFailed),
     ("account authentication expired", Fate.RENEW, AuthorizationFailed),

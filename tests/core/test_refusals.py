@@ -14,7 +14,7 @@ TEXTS = [
     ("maximum control line exceeded", Fate.ENDS, ServerError),
     ("Maximum Payload Violation", Fate.ENDS, ServerError),
     ("Authorization Violation", Fate.LOCKED_OUT, AuthorizationFailed),
-    ("Authentication Timeout", Fate.LOCKED_OUT, AuthorizationFailed),
+    ("Authentication Timeout", Fate.ENDS, AuthorizationFailed),
     ("maximum connections exceeded", Fate.ENDS, ServerError),
     ("Stale Connection", Fate.ENDS, StaleConnection),
     ("invalid client protocol", Fate.ENDS, ServerError),
