@@ -267,7 +267,7 @@ class AsyncClient(Base):
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = await self._places(server.host, server.port, timeout) if self._tunnel is None else ()
+                places = () if self._named() else await self._places(server.host, server.port, timeout)
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue

@@ -33,6 +33,7 @@ from jsproto.errors import (
     InvalidCredentials,
     JsprotoError,
     LinkError,
+    LocalProtocolError,
     RequestTimeout,
     TlsFailed,
 )
@@ -48,6 +49,7 @@ from jsproto.trace.recorder import Recorder
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._layers import Layer, Over
+from jsproto_io._network import Network, network_here, refuse_real_sockets
 from jsproto_io._options import ConnectOptions, Servers, options_of
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io._watch import Watch, watchers_of
@@ -95,6 +97,7 @@ class Base:
         "_driver",
         "_jetstream",
         "_layer",
+        "_network",
         "_options",
         "_secure",
         "_speaker",
@@ -123,6 +126,7 @@ class Base:
         )
         self._begun = False
         self._barred: JsprotoError | None = None
+        self._network: Network | None = None
         self._connection: Connection = cast("Connection", _NOT_YET)
         self._driver: Driver = cast("Driver", _NOT_YET)
 
@@ -182,9 +186,23 @@ class Base:
 
     def _probed(self, server: Server, places: Sequence[Place]) -> list[Server]:
         """What probes look at: the server at each of these addresses, or as it is named, where a proxy looks up its name."""
-        return [server] if self._tunnel else at_addresses(server, [str(place[4][0]) for place in places])
+        return [server] if self._named() else at_addresses(server, [str(place[4][0]) for place in places])
+
+    def _named(self) -> bool:
+        """Whether nobody here looks up the names of servers: a proxy does, or there is no real network."""
+        return self._tunnel is not None or self._network is not None
 
     # ------------------------------------------------------------------ driving
+
+    def _find_network(self) -> Network | None:
+        """Find out what to dial in, before anything else.
+
+        Raises:
+            LocalProtocolError: a model server is active that cannot serve a client here.
+        """
+        if not self._begun:
+            self._network = network_here()
+        return self._network
 
     def _begin(self, now: float) -> None:
         """Make the connection, which asks to dial at once.
@@ -249,6 +267,12 @@ class Base:
         if isinstance(order, Dial):
             self._layer = None
             self._secure = order.secure
+            if self._network is None:
+                try:
+                    refuse_real_sockets()
+                except LocalProtocolError as error:
+                    self._failed(error)
+                    return
             self._dial(order.server if self._tunnel is None else self._tunnel.entrance)
         elif isinstance(order, Authenticate):
             self._authenticate(order)

@@ -13,7 +13,7 @@ touching the selector that both share, and every verb there says whose connectio
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import Final, Self, TypeVar
 
@@ -24,7 +24,7 @@ from jsproto.driver import Seat
 from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._base import answer_of, refusal_of
 from jsproto_io._lookup import looked_up
-from jsproto_io._network import NETWORK, Plugged
+from jsproto_io._network import Plugged
 from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, SyncClient
@@ -48,7 +48,6 @@ class PluggedClient(SyncClient):
         "_deadline",
         "_linger",
         "_plug",
-        "_plugs",
         "_pushed",
         "_soon",
     )
@@ -64,9 +63,7 @@ class PluggedClient(SyncClient):
         super().__init__(servers, ask=credentials is not None, **options)
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
-        network = NETWORK.get()  # in a test, where nothing happens while the caller computes
-        self._now = monotonic if network is None else network.now
-        self._plugs: Callable[[], Plugged] = Plug if network is None else network.plug
+        self._now = monotonic
         self._gate = threading.Lock()
         self._feeds = set()
         self._plug: Plugged
@@ -82,7 +79,10 @@ class PluggedClient(SyncClient):
         try:
             with self._alone:
                 if not self._begun:
-                    self._plug = self._plugs()
+                    network = self._find_network()
+                    if network is not None:  # in a test, where nothing happens while the caller computes
+                        self._now = network.now
+                    self._plug = Plug() if network is None else network.plug()
                 self._begin(self._now())
                 self._pump()
                 while not self._driver.linked():

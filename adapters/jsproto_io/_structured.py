@@ -34,7 +34,7 @@ from typing import ClassVar, Final, Self, TypeVar, cast
 from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient
-from jsproto_io._network import NETWORK, Linked
+from jsproto_io._network import Linked, wrong_clock
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._stream import Stream
 from jsproto_io._ways import NEVER, Event, Nursery, Place, Scope, Ways
@@ -53,7 +53,6 @@ class StructuredClient(AsyncClient):
         "_home",
         "_inner",
         "_link",
-        "_network",
         "_nursery",
         "_over",
         "_scope",
@@ -72,7 +71,6 @@ class StructuredClient(AsyncClient):
         self._closing = False
         self._armed = NEVER
         self._link: Linked | None = None
-        self._network = NETWORK.get()
         self._inner: Nursery | None = None
         self._home: object = None
         self._bell: Event
@@ -85,6 +83,9 @@ class StructuredClient(AsyncClient):
 
     async def __aenter__(self) -> Self:
         ways = self.WAYS
+        network = self._find_network()
+        if network is not None and network.now() != self._now():
+            raise wrong_clock()
         _shelter()
         self._home = ways.here()
         self._begin(self._now())

@@ -335,7 +335,7 @@ class SyncClient(Base):
             servers = self._connection.servers
         for server in servers:
             try:
-                places = self._places(server.host, server.port, timeout) if self._tunnel is None else ()
+                places = () if self._named() else self._places(server.host, server.port, timeout)
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue

@@ -25,7 +25,7 @@ from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._link import Link, winner_of
 from jsproto_io._lookup import written_out
 from jsproto_io._messages import AsyncMessage
-from jsproto_io._network import NETWORK
+from jsproto_io._network import wrong_clock
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
 from jsproto_io._race import Race
 from jsproto_io._ways import Place
@@ -94,6 +94,8 @@ class Client(AsyncClient):
 
     async def __aenter__(self) -> Self:
         loop = self._loop = asyncio.get_running_loop()
+        if self._find_network() is not getattr(loop, "network", None):
+            raise wrong_clock()
         # The loops of the standard library read this clock, through one more call for each message.
         self._now = monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
         self._begin(self._now())
@@ -227,7 +229,7 @@ class Client(AsyncClient):
 
     async def _dialled(self, server: Server, link: Link) -> None:
         try:
-            if NETWORK.get() is None:
+            if self._network is None:
                 options = self._options
                 places = await self._places(server.host, server.port, None)
                 race = Race(server.host, places, randomize=options.randomize, within=options.connect_timeout)

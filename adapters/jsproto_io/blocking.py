@@ -14,7 +14,6 @@ from typing import Self, Unpack, final
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._keeper import Keeper
 from jsproto_io._messages import SyncMessage
-from jsproto_io._network import NETWORK
 from jsproto_io._options import ConnectOptions, Credentials, Servers
 from jsproto_io._plugged import PluggedClient
 from jsproto_io._sync import Events, Feed, Sink
@@ -79,13 +78,13 @@ class Client(PluggedClient):
         pump: bool = False,
     ) -> None:
         super().__init__(servers, credentials, options, linger=linger)
-        self._keeper = Keeper(self) if pump and NETWORK.get() is None else None
+        self._keeper = Keeper(self) if pump else None
         if self._keeper is not None:
             self._gate = self._keeper.doors
 
     def __enter__(self) -> Self:
         super().__enter__()
-        if self._keeper is not None:
+        if self._keeper is not None and self._network is None:  # no time passes for a model server meanwhile
             self._keeper.start()
         return self
 

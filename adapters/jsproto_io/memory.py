@@ -9,10 +9,10 @@ Theory. A `MemoryServer` is a `jsproto.testing.Switchboard` that adapters can di
 notices that everybody waits, and lets time leap. On asyncio that is the selector of a `_Loop`, which is asked to sleep; on trio it is
 the clock, which is asked how long to sleep; without ``await`` it is the client itself, when it would sleep.
 
-Every address leads to the one server, so URLs stay as they are. On asyncio only connections of ours are in memory, what else the
-application connects to is real; but time waits for nobody out there.
+Every address leads to the one server, so URLs stay as they are. Only connections of ours are in memory. What else an application on
+asyncio connects to is real; but time waits for nobody out there.
 
-It belongs to one thread.
+It belongs to one thread of one process. While it is active, a client elsewhere is refused and reaches no real server (`_network`).
 """
 
 # ruff: noqa: SLF001 - client and transport are one thing in several classes
@@ -22,10 +22,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import math
+import os
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor
 from contextvars import Token
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar, TypeVarTuple, cast, final
 
@@ -33,7 +35,7 @@ from jsproto.core.servers import Server
 from jsproto.errors import LocalProtocolError
 from jsproto.testing import Clock, Line, SimServer, Switchboard
 from jsproto_io._link import Link as _Protocol
-from jsproto_io._network import NETWORK, Linked, Network
+from jsproto_io._network import NETWORK, Linked, Network, activate, deactivate
 from jsproto_io._plug import OPENED, Happened, Lost
 from jsproto_io._stream import Owner
 from jsproto_io._ways import Event, Nursery
@@ -49,8 +51,9 @@ Backend: TypeAlias = Literal["asyncio", "trio"]
 class MemoryServer(Switchboard):
     """A model server that clients of every adapter can connect to, and that a test breaks by its verbs.
 
-    As a context manager it is the network of all clients that are made in its body with `jsproto_io.blocking`, `.trio` and `.anyio`;
-    those with ``await`` also need its clock, so `run` them.
+    As a context manager it is the network of all clients that are entered in its body. Those with ``await`` also need its clock, so `run`
+    them. While it is active, no client of this process, or of a process that it starts, opens a real socket: a client that it cannot
+    serve, in another thread, process or event loop, raises `LocalProtocolError`.
 
     Args:
         model: the server; a plain `SimServer` if none is given.
@@ -63,15 +66,33 @@ class MemoryServer(Switchboard):
     ) -> None:
         super().__init__(model, clock=clock, limit=limit)
         self._tokens: list[Token[Network | None]] = []
+        self._homes: list[tuple[int, int]] = []
 
     def __enter__(self) -> Self:
         self._tokens.append(NETWORK.set(self))
+        self._begin_here()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        NETWORK.reset(self._tokens.pop())
+        self._end_here()
+        try:
+            NETWORK.reset(self._tokens.pop())
+        except (
+            ValueError
+        ):  # left in another context, as some test runners do; it is not active any more in any case
+            NETWORK.set(None)
+
+    def _begin_here(self) -> None:
+        """Serve this process and thread."""
+        self._homes.append((os.getpid(), get_ident()))
+        activate(self)
+
+    def _end_here(self) -> None:
+        """Serve whomever it served before."""
+        deactivate(self)
+        self._homes.pop()
 
     def run(
         self, main: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts, backend: Backend = "asyncio"
@@ -100,6 +121,24 @@ class MemoryServer(Switchboard):
         return _Loop(self)
 
     # ------------------------------------------------------------------ as a network
+
+    def admit(self) -> None:
+        """Take a client that is entered here.
+
+        Raises:
+            LocalProtocolError: the server belongs to another process or thread.
+        """
+        process, thread = self._homes[-1]
+        if process != os.getpid():
+            raise LocalProtocolError(
+                f"expected a client in process {process}, which has the model server, this is its fork {os.getpid()}: a"
+                " model server serves one process, so start one here, or test with a real server"
+            )
+        if thread != get_ident():
+            raise LocalProtocolError(
+                "expected a client in the thread that has the model server, this is another one: a model server serves"
+                " one thread, so start one here, or test with a real server"
+            )
 
     def now(self) -> float:
         """The time, in seconds."""
@@ -196,13 +235,20 @@ class _Loop(asyncio.SelectorEventLoop):
     """An event loop in virtual time, on which connections of ours are lines of a switchboard."""
 
     def __init__(self, board: MemoryServer) -> None:
-        self._board = board
+        self._board = self.network = board
         #: How many threads work for somebody here; time waits for them.
         self.working = 0
         super().__init__(_Leaping(board, self))
 
     def time(self) -> float:
         return self._board.clock.now
+
+    def run_forever(self) -> None:
+        self._board._begin_here()
+        try:
+            super().run_forever()
+        finally:
+            self._board._end_here()
 
     async def create_connection(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
         protocol = protocol_factory()
@@ -313,7 +359,7 @@ class _Link:
         """The whole life."""
         with self._scope:
             try:
-                self._line = self._dialled()
+                self._line = self._board.dial(self._ring)
             except OSError as error:
                 self._lost(error)
                 return
@@ -322,11 +368,6 @@ class _Link:
                     await self._read()
             finally:
                 self._line.hang_up()
-
-    def _dialled(self) -> Line:
-        if self._ways.now() != self._board.clock.now:
-            raise OSError("expected the clock of the model server, another one runs: use MemoryServer.run")
-        return self._board.dial(self._ring)
 
     def _ring(self) -> None:
         self._bell.set()

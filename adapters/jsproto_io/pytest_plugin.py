@@ -6,7 +6,8 @@
     def test_an_order_is_printed(nats_sync): ...
 
 Theory. `nats_server` is a `MemoryServer`, new for each test, and the network of whatever connects in it. A coroutine test that has it is run
-in its time by this plugin, so no other plugin for asyncio is needed, and none gets in the way; the client `nats` is entered around the test,
+in its time by this plugin, so no other plugin is needed. One that is there and would run it, as pytest-asyncio, anyio or pytest-trio, is given a
+plain function in its place. The client `nats` is entered around the test,
 in the task of the test, since that is what trio wants. Three fixtures say how things are, and are there to be overridden:
 `nats_adapter`, `nats_model`, `nats_limit`.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from typing import Any, Final, cast
 
 import pytest
@@ -35,6 +36,9 @@ _ADAPTERS: Final[dict[str, tuple[str, Backend]]] = {
     "anyio": ("jsproto_io.anyio", "asyncio"),
     "anyio+trio": ("jsproto_io.anyio", "trio"),
 }
+
+#: A coroutine test as it was written.
+_WRITTEN: Final = pytest.StashKey[Callable[..., Awaitable[object]]]()
 
 
 @pytest.fixture
@@ -85,13 +89,20 @@ def nats_sync(nats_server: MemoryServer) -> Iterator[blocking.Client]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a coroutine test that has a server in memory in that server's time."""
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Keep a coroutine test as its author wrote it: other plugins put a function of their own in its place to run it."""
+    if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+        item.stash[_WRITTEN] = item.obj
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a coroutine test that has a server in memory in that server's time, whichever plugin meant to run it."""
     given: dict[str, Any] = pyfuncitem.funcargs
     server = given.get("nats_server")
-    if not isinstance(server, MemoryServer) or not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    test = pyfuncitem.obj
+    test = pyfuncitem.stash.get(_WRITTEN, None)
+    if not isinstance(server, MemoryServer) or test is None:
+        return (yield)
     wanted = {name: given[name] for name in inspect.signature(test).parameters if name in given}
     client: AsyncClient | None = given.get("nats")
 
@@ -102,5 +113,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             async with client:
                 await test(**wanted)
 
-    server.run(story, backend=_ADAPTERS[given["nats_adapter"]][1])
-    return True
+    def run(**_arguments: object) -> None:
+        server.run(story, backend=_ADAPTERS[given["nats_adapter"]][1])
+
+    replaced, pyfuncitem.obj = pyfuncitem.obj, run
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.obj = replaced

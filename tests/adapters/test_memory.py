@@ -286,7 +286,7 @@ def test_another_clock_is_refused_with_a_word_about_it(server):
             async with on_trio.connect(ELSEWHERE, max_reconnects=0):
                 pass
 
-    with pytest.raises(ConnectFailed, match=r"MemoryServer\.run"):
+    with pytest.raises(LocalProtocolError, match=r"MemoryServer\.run"):
         trio.run(story)
 
 
