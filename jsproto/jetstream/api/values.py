@@ -6,7 +6,8 @@ Hence two small values that keep the nanoseconds and are otherwise what a Python
 
 - :class:`Duration` *is* a ``timedelta``; whoever writes one may give any ``timedelta``.
 - :class:`Timestamp` counts nanoseconds since 1970 in UTC and shows itself as ``.datetime``. Go's zero time, which the
-  server sends for "never", is ``None`` and not an instant (``0001-01-01T00:00:00Z``).
+  server sends for "never" (``0001-01-01T00:00:00Z``), is ``None`` and not an instant. So is every time of the year 1, or
+  before it: other tools write the zero time in their own time zone.
 
 Both conversions happen here and nowhere else (one duration type, converted once).
 """
@@ -28,8 +29,17 @@ UINT64_MAX: Final = 2**64 - 1
 
 _NS_OF_US: Final = 1_000
 _NS_OF_S: Final = 1_000_000_000
+#: A little less than what 64 bits of nanoseconds hold: 292 years.
+_MOST_SECONDS: Final = 9_223_372_036
 _NS_OF_DAY: Final = 86_400 * _NS_OF_S
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def duration_of(seconds: float) -> Duration | None:
+    """The duration of a number of seconds, to the nanosecond; ``None`` for a flag, for no number, and beyond 64 bits."""
+    if isinstance(seconds, bool) or not -_MOST_SECONDS <= seconds <= _MOST_SECONDS:
+        return None
+    return Duration.from_ns(seconds * _NS_OF_S if isinstance(seconds, int) else round(seconds * _NS_OF_S))
 
 
 def nanoseconds(duration: timedelta) -> int:
@@ -99,58 +109,63 @@ class Duration(timedelta):
 
 
 _RFC3339: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]{1,9})[0-9]{0,40})?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
 )
-_ZERO: Final = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY
+#: The first instant that is one: the year 1 means "not set".
+_FIRST: Final = (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY
 _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY + _NS_OF_DAY - 1
 
 
 @final
 @frozen(order=True)
 class Timestamp:
-    """An instant of the years 1 to 9999, exact. ``str`` gives the form that the server writes.
+    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes.
 
     Attributes:
         ns: nanoseconds since 1970-01-01 UTC.
 
     Raises:
-        InvalidConfig: ``ns`` is outside of those years, or Go's zero time, which means "not set": say ``None``.
+        InvalidConfig: ``ns`` is outside of those years. The year 1 means "not set": say ``None``.
     """
 
     ns: int
 
     def __attrs_post_init__(self) -> None:
-        if not _ZERO < self.ns <= _LAST:
+        if not _FIRST <= self.ns <= _LAST:
             raise InvalidConfig(
-                f"expected nanoseconds of an instant of the years 1 to 9999, seen {shorten(self.ns)}"
+                f"expected nanoseconds of an instant of the years 2 to 9999, seen {shorten(self.ns)}"
             )
 
     @classmethod
     def parse(cls, text: str) -> Timestamp | None:
-        """The instant of an RFC 3339 text with 0 to 9 fraction digits and any offset; ``None`` for Go's zero time.
+        """The instant of an RFC 3339 text with any fraction and offset; ``None`` for a time of the year 1 or before it.
+
+        Digits behind the ninth are cut. Second 60, a leap second, is the first moment of the next minute.
 
         Raises:
-            InvalidResponse: the text is no RFC 3339 date and time of the years 1 to 9999.
+            InvalidResponse: the text is no RFC 3339 date and time up to the year 9999.
         """
         found = _RFC3339.fullmatch(text)
         if found is None:
             raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}")
         year, month, day, hour, minute, second, fraction, sign, off_hours, off_minutes = found.groups()
+        # The year 0, which Python has not, and the year 1 mean the same; a leap second is the 59th and one more.
+        leap = second == "60"
+        numbers = max(int(year), 1), int(month), int(day), int(hour), int(minute), 59 if leap else int(second)
         try:
-            moment = datetime(
-                int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
-            )
+            moment = datetime(*numbers, tzinfo=UTC)
         except ValueError as error:
             raise InvalidResponse(f"expected an RFC 3339 time, seen {shorten(text)}: {error}") from error
-        ns = nanoseconds(moment - _EPOCH) + int((fraction or "").ljust(9, "0"))
+        ns = nanoseconds(moment - _EPOCH)
+        ns += _NS_OF_S if leap else int((fraction or "").ljust(9, "0"))
         if sign is not None:
             offset = (int(off_hours) * 3600 + int(off_minutes) * 60) * _NS_OF_S
             ns += offset if sign == "-" else -offset
-        if ns == _ZERO:
+        if ns < _FIRST:
             return None
-        if not _ZERO < ns <= _LAST:
-            raise InvalidResponse(f"expected a time of the years 1 to 9999, seen {shorten(text)}")
+        if ns > _LAST:
+            raise InvalidResponse(f"expected a time up to the year 9999, seen {shorten(text)}")
         return cls(ns)
 
     @classmethod
