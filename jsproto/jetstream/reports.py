@@ -18,7 +18,15 @@ from jsproto.jetstream.api.cluster import ClusterInfo
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.inventory import Inventory
 from jsproto.jetstream.api.stream import StreamInfo, StreamSource, StreamSourceInfo
-from jsproto.jetstream.tables import column, count_of, row_as_json, size_of, span_of, table_of, text_of
+from jsproto.jetstream.tables import (
+    column,
+    count_of,
+    row_as_json,
+    size_of,
+    span_of,
+    table_of,
+    text_of,
+)
 
 # ------------------------------------------------------------------------------------------------ rows
 
@@ -60,7 +68,7 @@ class ConsumerRow:
 @final
 @frozen(kw_only=True)
 class ReplicationRow:
-    """One way that messages take from stream to stream. ``active`` is how long ago, negative if never."""
+    """One way that messages take from stream to stream. ``active`` is how long ago, ``None`` if there was no contact yet."""
 
     stream: str = field(metadata=column("Stream"))
     kind: str = field(metadata=column("Kind"))

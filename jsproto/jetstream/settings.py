@@ -48,7 +48,7 @@ class StreamSettings(TypedDict, total=False):
     max_consumers: int | None
     max_msgs: int | None
     max_bytes: int | None
-    max_age: timedelta | None
+    max_age: timedelta | float | None
     max_msgs_per_subject: int | None
     max_msg_size: int | None
     discard: DiscardPolicy | str | None
@@ -57,7 +57,7 @@ class StreamSettings(TypedDict, total=False):
     num_replicas: int | None
     no_ack: bool | None
     template_owner: str | None
-    duplicate_window: timedelta | None
+    duplicate_window: timedelta | float | None
     placement: Placement | None
     mirror: StreamSource | None
     sources: Sequence[StreamSource]
@@ -73,7 +73,7 @@ class StreamSettings(TypedDict, total=False):
     allow_rollup_hdrs: bool | None
     consumer_limits: ConsumerLimits | None
     allow_msg_ttl: bool | None
-    subject_delete_marker_ttl: timedelta | None
+    subject_delete_marker_ttl: timedelta | float | None
     allow_msg_counter: bool | None
     allow_atomic: bool | None
     allow_batched: bool | None
@@ -93,9 +93,9 @@ class ConsumerSettings(TypedDict, total=False):
     opt_start_seq: int | None
     opt_start_time: Timestamp | datetime | None
     ack_policy: AckPolicy | str | None
-    ack_wait: timedelta | None
+    ack_wait: timedelta | float | None
     max_deliver: int | None
-    backoff: Sequence[timedelta]
+    backoff: Sequence[timedelta | float]
     filter_subject: str | None
     filter_subjects: Sequence[str]
     replay_policy: ReplayPolicy | str | None
@@ -106,12 +106,12 @@ class ConsumerSettings(TypedDict, total=False):
     flow_control: bool | None
     headers_only: bool | None
     max_batch: int | None
-    max_expires: timedelta | None
+    max_expires: timedelta | float | None
     max_bytes: int | None
     deliver_subject: str | None
     deliver_group: str | None
-    idle_heartbeat: timedelta | None
-    inactive_threshold: timedelta | None
+    idle_heartbeat: timedelta | float | None
+    inactive_threshold: timedelta | float | None
     num_replicas: int | None
     mem_storage: bool | None
     direct: bool | None
@@ -120,7 +120,7 @@ class ConsumerSettings(TypedDict, total=False):
     pause_until: Timestamp | datetime | None
     priority_groups: Sequence[str]
     priority_policy: PriorityPolicy | str | None
-    priority_timeout: timedelta | None
+    priority_timeout: timedelta | float | None
     extra: Mapping[str, object]
 
 
@@ -137,9 +137,9 @@ class PushSettings(TypedDict, total=False):
     opt_start_seq: int | None
     opt_start_time: Timestamp | datetime | None
     ack_policy: AckPolicy | str | None
-    ack_wait: timedelta | None
+    ack_wait: timedelta | float | None
     max_deliver: int | None
-    backoff: Sequence[timedelta]
+    backoff: Sequence[timedelta | float]
     filter_subjects: Sequence[str]
     replay_policy: ReplayPolicy | str | None
     rate_limit_bps: int | None
@@ -148,8 +148,8 @@ class PushSettings(TypedDict, total=False):
     flow_control: bool | None
     headers_only: bool | None
     deliver_subject: str | None
-    idle_heartbeat: timedelta | None
-    inactive_threshold: timedelta | None
+    idle_heartbeat: timedelta | float | None
+    inactive_threshold: timedelta | float | None
     num_replicas: int | None
     mem_storage: bool | None
     metadata: Mapping[str, str]
@@ -169,7 +169,7 @@ class OrderedSettings(TypedDict, total=False):
     replay_policy: ReplayPolicy | str | None
     rate_limit_bps: int | None
     headers_only: bool | None
-    inactive_threshold: timedelta | None
+    inactive_threshold: timedelta | float | None
     metadata: Mapping[str, str]
     extra: Mapping[str, object]
 

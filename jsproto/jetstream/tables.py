@@ -35,12 +35,10 @@ def size_of(value: object) -> str:
 
 
 def span_of(value: object) -> str:
-    """A duration in its largest two units; ``-`` for none, ``never`` for a negative one."""
+    """A duration in its largest two units; ``-`` for none."""
     if value is None:
         return "-"
     seconds = cast("timedelta", value).total_seconds()
-    if seconds < 0:
-        return "never"
     if seconds < 60:
         return f"{seconds * 1000:.3g}ms" if 0 < seconds < 1 else f"{seconds:.3g}s"
     days, rest = divmod(int(seconds), 86_400)

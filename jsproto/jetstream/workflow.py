@@ -27,6 +27,7 @@ from jsproto.errors import InvalidConfig, ServerError, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
 from jsproto.jetstream.api.errors import Asked, ConsumerExists, ConsumerNotFound
+from jsproto.jetstream.api.forms import comparable
 from jsproto.jetstream.api.listed import said_name
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, consumer_info, create_consumer, stream_names
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -336,13 +337,13 @@ def _refuse(refused: Refusal, differences: tuple[tuple[str, object, object], ...
 
 def _differences(asked: ConsumerConfig, found: ConsumerConfig) -> Iterator[tuple[str, object, object]]:
     """Settings that were asked for and are otherwise: name, asked, found. What was not asked for is never different."""
-    there = found.to_wire()
-    for name, value in asked.to_wire().items():
+    there = comparable(found.to_wire())
+    for name, value in comparable(asked.to_wire()).items():
         if name in _NOT_COMPARED:
             continue
         is_ = there.get(name)
         if isinstance(value, dict) and isinstance(is_, dict):
-            # The server adds labels of its own.
+            # Somebody else may have added labels.
             is_ = {key: cast("dict[str, object]", is_).get(key) for key in cast("dict[str, object]", value)}
         if value != is_ and (value or is_):
             yield name, value, is_

@@ -367,6 +367,15 @@ def test_labels_that_the_server_adds_do_not_differ():
     assert checked(pushed(metadata={"a": "2"}), settings=settings) is refused.ConfigMismatch
 
 
+def test_labels_of_a_server_that_are_asked_for_are_no_settings():
+    """A configuration that was read from one server holds its labels, and another server answers with its own."""
+    settings = ConsumerConfig(metadata={"a": "1", "_nats.ver": "2.14.0"})
+
+    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is Located
+    assert checked(pushed(), settings=ConsumerConfig(metadata={"_nats.ver": "2.14.0"})) is Located
+    assert checked(pushed(), settings=settings) is refused.ConfigMismatch
+
+
 def test_the_deliver_subject_alone_may_differ():
     assert checked(pushed(), settings=ConsumerConfig(deliver_subject="mine")) is Located
 

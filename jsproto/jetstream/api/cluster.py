@@ -16,7 +16,7 @@ from attrs import frozen
 
 from jsproto.jetstream.api.document import Document, Nested, member
 from jsproto.jetstream.api.enums import RetentionPolicy
-from jsproto.jetstream.api.forms import DURATION, FLAG, INTEGER, TEXT, TEXTS, TIME, Many, Words
+from jsproto.jetstream.api.forms import AGO, FLAG, INTEGER, TEXT, TEXTS, TIME, Many, Words
 from jsproto.jetstream.api.values import Timestamp
 
 
@@ -33,7 +33,7 @@ class Placement(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class PeerInfo(Document):
-    """A follower: ``active`` is how long ago it was heard of, ``lag`` how many operations it is behind.
+    """A follower: ``active`` is how long ago it was heard of (``None``: never), ``lag`` how many operations it is behind.
 
     Attributes:
         pending: it shall hold a part, and is not of the group yet (2.15).
@@ -43,7 +43,7 @@ class PeerInfo(Document):
     current: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     observer: bool | None = member(FLAG)
     offline: bool = member(FLAG, False)  # noqa: FBT003 - the same
-    active: timedelta | None = member(DURATION)
+    active: timedelta | None = member(AGO)
     lag: int = member(INTEGER, 0)
     peer: str | None = member(TEXT)
     pending: bool | None = member(FLAG)

@@ -23,6 +23,7 @@ from jsproto.jetstream.api.forms import (
     INTEGER,
     LABELS,
     NAME,
+    OPTIONAL_NAME,
     PERCENT,
     TEXT,
     TEXTS,
@@ -46,8 +47,8 @@ class ConsumerConfig(Document):
         InvalidConfig: a value of the wrong form, named.
     """
 
-    durable_name: str | None = member(TEXT)
-    name: str | None = member(TEXT)
+    durable_name: str | None = member(OPTIONAL_NAME)
+    name: str | None = member(OPTIONAL_NAME)
     description: str | None = member(TEXT)
     deliver_policy: DeliverPolicy | str | None = member(Words(DeliverPolicy))
     opt_start_seq: int | None = member(INTEGER)
@@ -68,8 +69,8 @@ class ConsumerConfig(Document):
     max_batch: int | None = member(INTEGER)
     max_expires: timedelta | None = member(DURATION)
     max_bytes: int | None = member(INTEGER)
-    deliver_subject: str | None = member(TEXT)
-    deliver_group: str | None = member(TEXT)
+    deliver_subject: str | None = member(OPTIONAL_NAME)
+    deliver_group: str | None = member(OPTIONAL_NAME)
     idle_heartbeat: timedelta | None = member(DURATION)
     inactive_threshold: timedelta | None = member(DURATION)
     num_replicas: int | None = member(INTEGER)

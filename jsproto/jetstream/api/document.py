@@ -7,22 +7,25 @@ the field carries a :class:`Codec`, which knows the member's form on the wire. N
   know are kept in ``extra`` and written back, so an update never sends less than was read (B191, B202).
 - Writing is strict: only members that are set, under the server's own names, durations as integers of nanoseconds.
   "Set" is "not ``None``"; an empty list or mapping says the same as none and is not written (B203).
-- A value of the wrong form is ``InvalidResponse`` when the server sent it, ``InvalidConfig`` when the user gave it, at
-  the moment of construction. Both name the member.
+- A value of the wrong form is ``InvalidConfig`` when the user gave it, at the moment of construction. When the server sent
+  it, it costs that member and not the whole document: the member is not set, and its value is kept in ``extra`` and
+  written back. Where nobody could tell "not set" from a number or flag that the server said, and where a member is
+  needed, it is ``InvalidResponse``. Each error names the member.
 
 Documents never change; :meth:`Document.evolve` makes an edited copy.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast, final, overload
+from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast, final, overload
 
 from attrs import NOTHING, evolve, field, fields, frozen
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.errors import described
-from jsproto.jetstream.api.forms import Codec, Misfit, within
+from jsproto.jetstream.api.forms import Codec, Misfit, comparable, within
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -49,6 +52,8 @@ def mapping(codec: Codec[Mapping[str, T]]) -> Mapping[str, T]:
     return made
 
 
+#: Defaults that say "not set", beside ``None``.
+_NOTHING_SET: Final[tuple[object, ...]] = ((), {})
 Row: TypeAlias = tuple[str, Codec[object], object]
 
 
@@ -57,13 +62,16 @@ class Document:
     """A JSON object of the API as a value.
 
     Attributes:
-        extra: members that came and that this version does not know; they are written back.
+        extra: members that came and that this version does not know, or whose value is of another form than the API says.
+            They are written back, unless they are set meanwhile.
     """
+
+    #: Whether a member that cannot be read is left out, rather than the whole document refused.
+    TOLERANT: ClassVar[bool] = True
 
     extra: Mapping[str, object] = field(factory=dict[str, object])
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "extra", self._other_members())
         for name, codec, empty in table(type(self)):
             value: object = getattr(self, name)
             if value is None and empty is None:
@@ -74,13 +82,14 @@ class Document:
                 raise InvalidConfig(_sentence(type(self), within(f".{name}", misfit))) from None
             if accepted is not value:
                 object.__setattr__(self, name, accepted)
+        object.__setattr__(self, "extra", self._other_members())
 
     @classmethod
     def from_wire(cls, members: object, about: object = "") -> Self:
         """The document of JSON members.
 
         Raises:
-            InvalidResponse: a member that is needed is missing, or one is of another form than the API says.
+            InvalidResponse: a member that is needed is missing or unreadable, or a number or flag is of another form.
         """
         try:
             return cls.read(members)
@@ -127,7 +136,10 @@ class Document:
             try:
                 value = codec.read(raw)
             except Misfit as misfit:
-                raise within(f".{name}", misfit) from None
+                if not cls.TOLERANT or (empty is not None and empty not in _NOTHING_SET):
+                    raise within(f".{name}", misfit) from None
+                rest[name] = raw
+                continue
             if value is not None:
                 values[name] = value
         return cls(extra=rest, **values)
@@ -137,9 +149,14 @@ class Document:
         if not isinstance(extra, Mapping):
             raise InvalidConfig(f"expected a mapping as {type(self).__name__}.extra, seen {shorten(extra)}")
         others = dict(extra)
-        for name in (row[0] for row in table(type(self))):
-            if name in others:
+        for name, codec, _ in table(type(self)):
+            if name not in others:
+                continue
+            with contextlib.suppress(Misfit):
+                codec.read(others[name])
                 raise InvalidConfig(f"expected unknown members in {type(self).__name__}.extra, seen {name!r}")
+            if _is_set(getattr(self, name)):
+                del others[name]
         return others
 
     @classmethod
@@ -221,7 +238,7 @@ def unechoed(sent: Document, returned: Document) -> tuple[str, ...]:
 
     A server that does not know a setting drops it without a word before 2.12, so an echo is the only proof.
     """
-    return tuple(_unlike(sent.to_wire(), returned.to_wire(), ""))
+    return tuple(_unlike(comparable(sent.to_wire()), comparable(returned.to_wire()), ""))
 
 
 def _unlike(sent: Mapping[str, object], returned: Mapping[str, object], at: str) -> Iterable[str]:

@@ -4,8 +4,9 @@ Theory. The server fills in what a request leaves out, adds labels of its own an
 wish says is compared, label by label, and 0 and -1 are the same where both mean "no limit". Everything else that differs
 is a :class:`Difference`; a configuration without any is what was wished for.
 
-:func:`changes` looks from one configuration to the one behind it: what was set and is not any more differs too. There, the
-server's own labels (``_nats.``) are no settings.
+:func:`changes` looks from one configuration to the one behind it: what was set and is not any more differs too.
+
+The server's own labels (``_nats.``) are no settings. Nobody compares them, on either side.
 
 Which settings of a consumer or stream an update can change at all is the server's to say.
 """
@@ -19,13 +20,12 @@ from attrs import frozen
 
 from jsproto.errors import shorten
 from jsproto.jetstream.api.document import Document, table
+from jsproto.jetstream.api.forms import is_label_of_server
 
 #: Where 0 asks for what the server writes as -1.
 NO_LIMIT: Final = frozenset(
     {"max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size", "max_deliver"}
 )
-
-_LABELS_OF_THE_SERVER: Final = "metadata._nats."
 
 
 @final
@@ -54,12 +54,12 @@ def differences(wanted: Document, there: Document) -> tuple[Difference, ...]:
 
 def changes(old: Document, new: Document) -> tuple[Difference, ...]:
     """Every setting of ``new`` that ``old`` does not have, in the order of the fields; then what only ``old`` has."""
-    came = [each for each in differences(new, old) if not each.setting.startswith(_LABELS_OF_THE_SERVER)]
+    came = differences(new, old)
     said = {each.setting for each in came}
     went = (
         Difference(setting=each.setting, wanted=each.there, there=each.wanted)
         for each in differences(old, new)
-        if each.setting not in said and not each.setting.startswith(_LABELS_OF_THE_SERVER)
+        if each.setting not in said
     )
     return (*came, *went)
 
@@ -82,7 +82,7 @@ def _values(wish: object, have: object, at: str, *, unlimited: bool = False) -> 
     elif isinstance(wish, Mapping):
         labels = cast("Mapping[str, object]", have if isinstance(have, Mapping) else {})
         for name, value in cast("Mapping[str, object]", wish).items():
-            if labels.get(name) != value:
+            if labels.get(name) != value and not is_label_of_server(name):
                 yield Difference(setting=f"{at}.{name}", wanted=value, there=labels.get(name))
     elif isinstance(wish, tuple):
         listed = cast("tuple[object, ...]", wish)

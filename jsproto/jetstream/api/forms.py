@@ -20,6 +20,7 @@ from jsproto.jetstream.api.values import (
     UINT64_MAX,
     Duration,
     Timestamp,
+    duration_of,
     nanoseconds,
 )
 
@@ -29,6 +30,23 @@ W = TypeVar("W", bound=StrEnum)
 
 #: Python reads no longer numbers unless it is asked to.
 _BIG: Final = re.compile(r"-?[0-9]{1,4000}").fullmatch
+
+
+def is_label_of_server(name: str) -> bool:
+    """Whether a label in ``metadata`` is one that the server keeps for itself: it is no setting and is never compared."""
+    return name.startswith("_nats.")
+
+
+def comparable(members: Mapping[str, object]) -> dict[str, object]:
+    """The members of a configuration without the labels of the server."""
+    found = dict(members)
+    labels = found.pop("metadata", None)
+    if isinstance(labels, Mapping):
+        named = cast("Mapping[str, object]", labels).items()
+        own = {name: value for name, value in named if not is_label_of_server(name)}
+        if own:
+            found["metadata"] = own
+    return found
 
 
 class Misfit(Exception):
@@ -138,22 +156,57 @@ class _Big(Codec[int]):
 
 
 @final
+class _Unnamed(Codec[str]):
+    """A name that may be missing: servers write "" for none, users write nothing."""
+
+    def read(self, value: object) -> str | None:
+        return TEXT.read(value) or None
+
+    def accept(self, value: object) -> str:
+        return NAME.accept(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string"}
+
+
+@final
 class _Span(Codec[timedelta]):
+    """Nanoseconds on the wire; users give a timedelta, or a number of seconds."""
+
     def read(self, value: object) -> timedelta:
         if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= INT64_MAX:
             return Duration.from_ns(value)
         raise Misfit("integer nanoseconds of 64 bits", value)
 
     def accept(self, value: object) -> timedelta:
-        if isinstance(value, timedelta) and INT64_MIN <= nanoseconds(value) <= INT64_MAX:
-            return value
-        raise Misfit("a timedelta of at most 2**63 - 1 nanoseconds", value)
+        given = duration_of(value) if isinstance(value, (int, float)) else value
+        if isinstance(given, timedelta) and INT64_MIN <= nanoseconds(given) <= INT64_MAX:
+            return given
+        raise Misfit("seconds, or a timedelta, of at most 2**63 - 1 nanoseconds", value)
 
     def write(self, value: timedelta) -> int:
         return nanoseconds(value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "integer", "minimum": INT64_MIN, "maximum": INT64_MAX, "description": "nanoseconds"}
+
+
+@final
+class _Ago(Codec[timedelta]):
+    """A duration that only the server says; it writes a negative one for "never"."""
+
+    def read(self, value: object) -> timedelta | None:
+        since = DURATION.read(value)
+        return None if since is None or since < timedelta() else since
+
+    def accept(self, value: object) -> timedelta:
+        return DURATION.accept(value)
+
+    def write(self, value: timedelta) -> int:
+        return nanoseconds(value)
+
+    def schema(self) -> dict[str, object]:
+        return DURATION.schema()
 
 
 @final
@@ -250,7 +303,7 @@ class Many(Codec[Sequence[T]], Generic[T]):
         """The list without its nulls."""
         if not isinstance(value, list):
             raise Misfit("a list", value)
-        return self._all(self._each.read, cast("list[object]", value))
+        return self._all(self._each.read, cast("list[object]", value), skip_null=True)
 
     def accept(self, value: object) -> Sequence[T]:
         """Any sequence but text."""
@@ -263,11 +316,13 @@ class Many(Codec[Sequence[T]], Generic[T]):
         return [self._each.write(each) for each in value]
 
     @staticmethod
-    def _all(take: Callable[[object], T | None], values: Iterable[object]) -> tuple[T, ...]:
+    def _all(
+        take: Callable[[object], T | None], values: Iterable[object], *, skip_null: bool = False
+    ) -> tuple[T, ...]:
         taken: list[T] = []
         for number, value in enumerate(values):
             try:
-                one = take(value)
+                one = None if skip_null and value is None else take(value)
             except Misfit as misfit:
                 raise within(f"[{number}]", misfit) from None
             if one is not None:
@@ -288,7 +343,7 @@ class Each(Codec[Mapping[str, T]], Generic[T]):
 
     def read(self, value: object) -> Mapping[str, T]:
         """A new mapping, without its nulls."""
-        return self._all(self._value.read, value)
+        return self._all(self._value.read, value, skip_null=True)
 
     def accept(self, value: object) -> Mapping[str, T]:
         """A copy: what the caller does with theirs later changes nothing here."""
@@ -299,7 +354,7 @@ class Each(Codec[Mapping[str, T]], Generic[T]):
         return {name: self._value.write(each) for name, each in value.items()}
 
     @staticmethod
-    def _all(take: Callable[[object], T | None], value: object) -> dict[str, T]:
+    def _all(take: Callable[[object], T | None], value: object, *, skip_null: bool = False) -> dict[str, T]:
         if not isinstance(value, Mapping):
             raise Misfit("a mapping", value)
         taken: dict[str, T] = {}
@@ -307,7 +362,7 @@ class Each(Codec[Mapping[str, T]], Generic[T]):
             if not isinstance(name, str):
                 raise Misfit("names of text", name)
             try:
-                one = take(each)
+                one = None if skip_null and each is None else take(each)
             except Misfit as misfit:
                 raise within(f".{name}", misfit) from None
             if one is not None:
@@ -337,11 +392,15 @@ def within(part: str, misfit: Misfit) -> Misfit:
 
 TEXT: Final[Codec[str]] = _Text()
 NAME: Final[Codec[str]] = _Name()
+#: A name that a configuration may leave out; "" given by a user is refused, since it would silently mean another thing.
+OPTIONAL_NAME: Final[Codec[str]] = _Unnamed()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()
 NUMBER: Final[Codec[float]] = _Number()
 BIG: Final[Codec[int]] = _Big()
 DURATION: Final[Codec[timedelta]] = _Span()
+#: How long ago something was; negative for "never", which is ``None``.
+AGO: Final[Codec[timedelta]] = _Ago()
 GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()
 #: The same form where only the server speaks, so that a reader needs no narrowing.
 TIME: Final = cast("Codec[Timestamp]", GIVEN_TIME)

@@ -10,7 +10,7 @@ A test says that both ways agree.
 from __future__ import annotations
 
 import re
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from attrs import field, frozen
 
@@ -32,6 +32,9 @@ class PubAck(Document):
         val: the exact value of a counter after this message (2.12, ADR-49).
         batch: id of the batch that this commits; ``count`` is its number of messages (2.12, ADR-50).
     """
+
+    #: What cannot be read whole is no proof that a message was stored.
+    TOLERANT: ClassVar[bool] = False
 
     stream: str = field(metadata=of(NAME))
     seq: int = member(INTEGER, 0)

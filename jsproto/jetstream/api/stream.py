@@ -21,6 +21,7 @@ from jsproto.jetstream.api.enums import (
     StoreCompression,
 )
 from jsproto.jetstream.api.forms import (
+    AGO,
     COUNTS,
     DURATION,
     FLAG,
@@ -222,12 +223,12 @@ class StreamState(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamSourceInfo(Document):
-    """How far a mirror or source has come. ``active`` is negative before the first contact."""
+    """How far a mirror or source has come. ``active`` is how long ago it was heard of, ``None`` before the first contact."""
 
     name: str = field(metadata=of(NAME))
     external: ExternalStream | None = member(Nested(ExternalStream))
     lag: int = member(INTEGER, 0)
-    active: timedelta | None = member(DURATION)
+    active: timedelta | None = member(AGO)
     seq: int | None = member(INTEGER)
     error: Mapping[str, object] = mapping(OBJECT)
     filter_subject: str | None = member(TEXT)

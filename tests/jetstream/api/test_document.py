@@ -81,23 +81,54 @@ def test_durations_are_written_as_integer_nanoseconds_even_below_the_microsecond
     )
 
 
-def test_a_member_of_another_form_is_an_invalid_response_that_names_its_place() -> None:
-    with pytest.raises(
-        InvalidResponse, match=r"expected an integer of 64 bits as Outer\.inners\[1\]\.size, seen 'x'"
-    ):
-        Outer.from_wire({"name": "o", "inners": [{"name": "i"}, {"name": "j", "size": "x"}]})
-    with pytest.raises(
-        InvalidResponse, match=r"as Outer\.inner\.name, seen None in the answer to stream info"
-    ):
-        Outer.from_wire({"name": "o", "inner": {}}, "stream info")
+def test_a_number_or_flag_of_another_form_is_an_invalid_response_that_names_its_place() -> None:
+    with pytest.raises(InvalidResponse, match=r"as Outer\.count, seen 'x' in the answer to stream info"):
+        Outer.from_wire({"name": "o", "count": "x"}, "stream info")
+    with pytest.raises(InvalidResponse, match=r"as Outer\.name, seen list of 0"):
+        Outer.from_wire({"name": []})
     with pytest.raises(InvalidResponse, match=r"expected an object as Outer, seen list of 0"):
         Outer.from_wire([])
 
 
 @pytest.mark.parametrize(
+    "odd",
+    [
+        {"age": "soon"},
+        {"subjects": {}},
+        {"labels": {"a": 1}},
+        {"inner": {}},
+        {"inner": "x"},
+        {"inners": [{"name": "i"}, {}]},
+    ],
+)
+def test_a_value_that_cannot_be_read_costs_that_member_and_is_written_back(odd: dict[str, object]) -> None:
+    read = Outer.from_wire({"name": "o", "count": 3, **odd, "later": 1})
+    [name] = odd
+
+    assert (read.name, read.count, getattr(read, name) or None) == ("o", 3, None)
+    assert read.extra == {**odd, "later": 1}
+    assert read.to_wire() == {"name": "o", "count": 3, **odd, "later": 1}
+    assert Outer.from_wire(read.to_wire()) == read
+    assert read.evolve(count=4).to_wire()[name] == odd[name]
+
+
+def test_a_member_that_is_set_replaces_the_value_that_could_not_be_read() -> None:
+    read = Outer.from_wire({"name": "o", "inner": {}})
+
+    assert read.evolve(inner=Inner(name="i")).to_wire() == {"name": "o", "count": 0, "inner": {"name": "i"}}
+    assert read.evolve(inner=Inner(name="i")).extra == {}
+
+
+def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_that_may_be_missing() -> None:
+    read = Outer.from_wire({"name": "o", "inners": [{"name": "i"}, {"name": "j", "size": "x"}]})
+
+    assert read.inners == (Inner(name="i"), Inner(name="j", extra={"size": "x"}))
+
+
+@pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"age": 5}, r"expected a timedelta .* as Outer\.age, seen 5"),
+        ({"age": "5"}, r"expected seconds, or a timedelta, .* as Outer\.age, seen '5'"),
         ({"count": "1"}, r"as Outer\.count"),
         ({"subjects": "a"}, r"expected a sequence as Outer\.subjects"),
         ({"labels": {"a": 1}}, r"expected text as Outer\.labels\.a, seen 1"),

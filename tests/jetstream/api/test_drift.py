@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.document import unechoed
 from jsproto.jetstream.api.drift import Difference, changes, differences
 from jsproto.jetstream.api.stream import StreamConfig, StreamSource
 
@@ -87,3 +88,16 @@ def test_what_has_changed_is_what_came_and_what_went_but_for_the_labels_of_the_s
         Difference(setting="description", wanted=None, there="d"),
         Difference(setting="placement.cluster", wanted=None, there="A"),
     )
+
+
+def test_labels_of_the_server_in_a_wish_are_no_settings() -> None:
+    """A configuration that was read from one server and is wished for on another holds the labels of the first."""
+    wish = StreamConfig(name="S", metadata={"_nats.ver": "2.14.0", "_nats.req.level": "0", "team": "a"})
+    there = StreamConfig(name="S", metadata={"_nats.ver": "2.15.1", "team": "a"})
+
+    assert differences(wish, there) == ()
+    assert differences(wish, StreamConfig(name="S", metadata={"team": "b"})) != ()
+    assert unechoed(wish, there) == ()
+    assert unechoed(wish, StreamConfig(name="S", metadata={"a": "b"})) == ("metadata.team",)
+    only = wish.evolve(metadata={"_nats.ver": "2.14.0"})
+    assert unechoed(only, StreamConfig(name="S")) == differences(only, StreamConfig(name="S")) == ()

@@ -8,6 +8,7 @@ from enum import StrEnum
 import pytest
 
 from jsproto.jetstream.api.forms import (
+    AGO,
     BIG,
     COUNTS,
     DURATION,
@@ -20,6 +21,7 @@ from jsproto.jetstream.api.forms import (
     NAME,
     NUMBER,
     OBJECT,
+    OPTIONAL_NAME,
     PERCENT,
     TEXT,
     TEXTS,
@@ -118,6 +120,10 @@ def test_an_answer_of_another_form_is_a_misfit_with_its_place(
     ("codec", "given", "kept"),
     [
         (DURATION, timedelta(seconds=1), timedelta(seconds=1)),
+        (DURATION, 5, timedelta(seconds=5)),
+        (DURATION, 0.25, timedelta(seconds=0.25)),
+        (DURATION, -1, timedelta(seconds=-1)),
+        (OPTIONAL_NAME, "C", "C"),
         (GIVEN_TIME, MOMENT, Timestamp.of(MOMENT)),
         (GIVEN_TIME, Timestamp(7), Timestamp(7)),
         (PERCENT, 50, "50"),
@@ -134,9 +140,13 @@ def test_what_users_give_is_kept_in_one_form(codec: Codec[object], given: object
 @pytest.mark.parametrize(
     ("codec", "given"),
     [
-        (DURATION, 5),
-        (DURATION, 1.5),
+        (DURATION, True),
+        (DURATION, "5"),
+        (DURATION, 9_300_000_000),
+        (DURATION, float("nan")),
+        (DURATION, float("inf")),
         (DURATION, timedelta(days=200_000)),
+        (OPTIONAL_NAME, ""),
         (GIVEN_TIME, "2024-01-02T03:04:05Z"),
         (GIVEN_TIME, datetime(2024, 1, 1)),  # noqa: DTZ001 - that is the case
         (TEXTS, "subject"),
@@ -153,7 +163,11 @@ def test_what_users_give_in_another_form_is_a_misfit(codec: Codec[object], given
 
 
 def test_nulls_within_lists_and_mappings_vanish_and_the_zero_time_is_not_set() -> None:
-
+    assert TEXTS.read([None, "a", None]) == ("a",)
+    assert LABELS.read({"a": None, "b": "c"}) == {"b": "c"}
+    assert OPTIONAL_NAME.read("") is None
+    assert AGO.read(-1) is None
+    assert AGO.read(1_000_000_000) == timedelta(seconds=1)
     assert TIME.read("0001-01-01T00:00:00Z") is None
     assert LABELS.read({"a": "b"}) == {"a": "b"}
     assert OBJECT.read({"a": None, "b": 1}) == {"b": 1}

@@ -337,3 +337,59 @@ def test_the_default_action_is_to_create() -> None:
     assert ConsumerAction("") is ConsumerAction.CREATE_OR_UPDATE
     _, asked = run(api.create_consumer(API, "S", C), CONSUMER)
     assert asked[0][1]["action"] == "create"
+
+
+def test_only_what_the_caller_set_is_sent_n118() -> None:
+    _, stream = run(api.create_stream(API, StreamConfig(name="S", subjects=["s"])), STREAM)
+    _, consumer = run(api.create_consumer(API, "S", ConsumerConfig(durable_name="C")), CONSUMER)
+
+    assert stream == [("$JS.API.STREAM.CREATE.S", {"name": "S", "subjects": ["s"]})]
+    assert consumer == [
+        (
+            "$JS.API.CONSUMER.CREATE.S.C",
+            {"stream_name": "S", "config": {"durable_name": "C"}, "action": "create"},
+        )
+    ]
+
+
+def test_an_empty_object_is_sent_back_as_an_empty_object_n119() -> None:
+    told = {
+        "name": "S",
+        "consumer_limits": {},
+        "placement": {},
+        "metadata": {},
+        "sources": [],
+        "republish": None,
+        "later": {"a": {}, "b": []},
+    }
+    _, asked = run(api.change_stream(API, "S", {"description": "x"}), {"config": told}, STREAM)
+
+    assert asked[1] == (
+        "$JS.API.STREAM.UPDATE.S",
+        {
+            "name": "S",
+            "description": "x",
+            "placement": {},
+            "consumer_limits": {},
+            "later": {"a": {}, "b": []},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    "odd", [{"mirror": {}}, {"republish": {}}, {"subject_transform": {}}, {"sources": [None]}]
+)
+def test_a_part_of_a_configuration_without_content_costs_that_part(odd: dict[str, object]) -> None:
+    info, _ = run(api.stream_info(API, "S"), {"config": {"name": "S", "subjects": ["s"], **odd}})
+
+    assert (info.config.name, info.config.subjects) == ("S", ("s",))
+
+
+@pytest.mark.parametrize("setting", ["durable_name", "name", "deliver_subject", "deliver_group"])
+def test_an_empty_name_is_refused_since_it_would_mean_none(setting: str) -> None:
+    with pytest.raises(InvalidConfig, match=rf"expected a name as ConsumerConfig\.{setting}, seen ''"):
+        ConsumerConfig(**{setting: ""})
+
+
+def test_what_an_empty_name_means_in_an_answer_is_none() -> None:
+    assert ConsumerConfig.from_wire({"durable_name": "", "name": "C"}) == ConsumerConfig(name="C")
