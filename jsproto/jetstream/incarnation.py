@@ -22,6 +22,7 @@ from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.procedures import create_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.position import Start
+from jsproto.jetstream.several import cover, passes_over, wanted
 from jsproto.wire.frames import PAYLOAD, Delivery
 
 
@@ -55,6 +56,7 @@ class Incarnation(Stateful):
     Attributes:
         name: its name, ``""`` before the first.
         script: its creation while that is open.
+        filter: the one filter that stands for several, ``""`` while all are asked for as they are.
         since: when it was asked for, and then when the server had made it.
         made: the server has made one, this or an earlier one.
         count: how many creations were sent.
@@ -68,6 +70,7 @@ class Incarnation(Stateful):
         "_start",
         "_stream",
         "count",
+        "filter",
         "made",
         "name",
         "script",
@@ -79,6 +82,7 @@ class Incarnation(Stateful):
         "_generation": PLAIN,
         "_start": PLAIN,
         "count": PLAIN,
+        "filter": PLAIN,
         "made": PLAIN,
         "name": PLAIN,
         "since": PLAIN,
@@ -92,6 +96,7 @@ class Incarnation(Stateful):
         self._generation: int = 0
         self._start: tuple[str, int | None, int | None] = options.start
         self.name = ""
+        self.filter = ""
         self.script: Script[ConsumerInfo] | None = None
         self.since = 0.0
         self.made = False
@@ -142,6 +147,19 @@ class Incarnation(Stateful):
         self.made = True
         return info
 
+    def unsound(self, info: ConsumerInfo) -> bool:
+        """Whether this one may be moved over messages that it has not delivered; then the next has one filter for several."""
+        subjects = self._options.shared.filter_subjects
+        if self.filter or len(subjects) < 2 or not passes_over(info):
+            return False
+        # Servers before 2.10 leave several filters out, and refuse one that their stream's subjects are not within.
+        self.filter = cover(subjects) if info.config.filter_subjects else ">"
+        return True
+
+    def wanted(self, frames: list[Delivery]) -> tuple[list[Delivery], list[Delivery]]:
+        """Which of its messages the reader wants, and which came only because one filter stands for several."""
+        return wanted(frames, self._options.shared.filter_subjects) if self.filter else (frames, [])
+
     def late(self, frame: Delivery) -> str:
         """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
         about = Asked()  # of an error that nobody sees
@@ -155,6 +173,8 @@ class Incarnation(Stateful):
     def _creation(self) -> Script[ConsumerInfo]:
         options = self._options
         config = Start(*self._start).into(options.shared, self.name)
+        if self.filter:
+            config = config.evolve(filter_subject=self.filter, filter_subjects=())
         if self._deliver:
             config = config.evolve(deliver_subject=self._deliver)
         return Script(

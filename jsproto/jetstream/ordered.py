@@ -439,7 +439,11 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._caught_up(now)
         else:
             self._survey(now)
-        self.intake.ask(self.port, now)
+        if self.incarnation.unsound(info) and not self.ended:
+            self._lost(End.RESET)
+            self._attempt(now, info.name)
+        else:
+            self.intake.ask(self.port, now)
 
     def _failed(self, error: JsprotoError, now: float) -> None:
         incarnation = self.incarnation
@@ -523,9 +527,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.strays += strays
         if fresh:
             self.intake.received(fresh)
-            self.intake.keep(fresh)
             if self._newest:
                 self.census.saw(fresh)
+            ours, others = self.incarnation.wanted(fresh)
+            self.intake.taken(others)
+            if ours:
+                self.intake.keep(ours)
         if repeated:
             self.repeated += len(repeated)
             self.intake.received(repeated)

@@ -141,10 +141,15 @@ class ByConsumer(RangeWay):
         outcome = self.incarnation.outcome(now)
         if isinstance(outcome, ConsumerInfo):
             self.reading = True
-            if len(self._subjects) > 1 and set(outcome.config.filter_subjects) != set(self._subjects):
+            several = len(self._subjects) > 1 and not self.incarnation.filter
+            if several and set(outcome.config.filter_subjects) != set(self._subjects):
                 text = f"expected a consumer of stream {self._stream} with {len(self._subjects)} filters"
                 said = f"{text}, the server has left them out: it knows several since 2.10"
                 self._lost(ConfigIgnored(said, ("filter_subjects",)), Happening.FATAL)
+                return True
+            if self.incarnation.unsound(outcome):
+                self.leave(port, now)
+                self.begin(port, now)
                 return True
             self.pulls.begin(self._api.consumer_msg_next(self._stream, outcome.name), now)
             self._ask(port, now)
@@ -215,7 +220,9 @@ class ByConsumer(RangeWay):
         if fresh:
             end = _sequence(fresh[-1]) if passed else last.stream_sequence
             track.received(_sequence(fresh[0]), end, len(fresh), _sequences(fresh))
-            self.happened.append((Happening.ROWS, fresh))
+            ours, others = self.incarnation.wanted(fresh)
+            self.pulls.taken(others)
+            self.happened.append((Happening.ROWS, ours))
         if passed:
             track.passed()
 

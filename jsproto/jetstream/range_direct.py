@@ -149,10 +149,9 @@ class ByDirect(RangeWay):
         if inside:
             track.received(places[0], places[inside - 1], inside, places[:inside])
             frames = self._matching(page[:inside])
-            if frames:
-                self.count += len(frames)
-                self.size += message_sizes(frames)
-                self.happened.append((Happening.ROWS, frames))
+            self.count += len(frames)
+            self.size += message_sizes(frames)
+            self.happened.append((Happening.ROWS, frames))
         if inside < len(page):
             track.passed()
         if track.complete:

@@ -434,7 +434,8 @@ class RangeReader(Conversation[Rows]):
         while happened := self._reading.happened:
             kind, detail = happened.pop(0)
             if kind is Happening.ROWS:
-                self._backlog.append(cast("list[Delivery]", detail))
+                if detail:
+                    self._backlog.append(cast("list[Delivery]", detail))
                 self._lagging = None
                 self._again.eased()
                 self._timers.stop(RangeTimer.AGAIN)

@@ -23,7 +23,7 @@ from jsproto.wire.frames import Delivery
 class Happening(Word):
     """What a way tells; the detail is in brackets."""
 
-    #: Messages of the range came, in order; the track knows of them (the frames).
+    #: Messages of the range came, in order; the track knows of them (the frames that the reader wants, perhaps none).
     ROWS = "ROWS"
     #: Whoever is read from has nothing more now.
     QUIET = "QUIET"

@@ -120,12 +120,22 @@ class Rig:
         return self
 
     def ok(
-        self, create: Create | None = None, *, pending=0, before=0, created=T0, name="", delivered=0
+        self,
+        create: Create | None = None,
+        *,
+        pending=0,
+        before=0,
+        created=T0,
+        name="",
+        delivered=0,
+        version="2.15.1",
     ) -> Rig:
         create = create or self.creates[-1]
         self.cseq = (
             0 if create.config.get("deliver_subject") is None else self.ordered.order.guard.expected - 1
         )
+        metadata = {"_nats.ver": version} if version else {}
+        config = {**create.config, "metadata": {**create.config.get("metadata", {}), **metadata}}
         return self.reply(
             create.token,
             {
@@ -133,7 +143,7 @@ class Rig:
                 "stream_name": "S",
                 "name": name or create.name,
                 "created": created,
-                "config": create.config,
+                "config": config,
                 "delivered": {"consumer_seq": delivered, "stream_seq": before},
                 "num_pending": pending,
             },

@@ -67,6 +67,8 @@ class Rig:
         self.applied = 0
         self.config = {"name": "S", "allow_direct": True, **(stream or {})}
         self.created = CREATED
+        #: What its consumers say that they are held by.
+        self.version = "2.15.1"
         self.reader = RangeReader(ApiSubjects(), "S", RangeOptions(lo=lo, hi=hi, **options))
         self.reader.port = Port(up=up)
         self.mux: deque[tuple[int, tuple]] = deque()
@@ -171,7 +173,7 @@ class Rig:
                 "stream_name": "S",
                 "name": consumer.name,
                 "created": CREATED,
-                "config": body["config"],
+                "config": {**body["config"], "metadata": {"_nats.ver": self.version} if self.version else {}},
                 "delivered": {"consumer_seq": 0, "stream_seq": 0},
                 "num_pending": len(self._left(consumer)),
             }

@@ -107,6 +107,7 @@ def test_a_new_ordered_consumer(form):
             "_generation": 0,
             "_start": ("all", None, None),
             "count": 0,
+            "filter": "",
             "made": False,
             "name": "",
             "script": None,

@@ -2070,3 +2070,93 @@ def test_the_snapshot_of_an_open_deletion_goes_on():
 
     assert rig.ordered.finished
     assert json.dumps(rig.ordered.snapshot(), default=str)
+
+
+# ------------------------------------------------------------------ several filters
+
+TWO = {"filter_subjects": ["k.a", "k.b"]}
+
+
+def filters(rig: Rig) -> list[object]:
+    return [
+        create.config.get("filter_subjects") or create.config.get("filter_subject") for create in rig.creates
+    ]
+
+
+@pytest.mark.parametrize("version", ["", "2.11.11", "2.14.6", "2.9", "2", "x.y", "2.99999999999"])
+def test_a_server_that_may_pass_over_messages_of_several_filters_is_asked_with_one_n088(version):
+    rig = Rig(config=TWO).ok(pending=3, version=version)
+    first, second = rig.creates
+    assert filters(rig) == [["k.a", "k.b"], "k.*"]
+    assert first.name in rig.deleted
+    assert rig.pulls == []
+    rig.gone().ok(second, pending=3, version=version)
+    rig.key("k.a", 1, pending=2).key("k.c", 2, pending=1).key("k.b", 3, pending=0)
+
+    assert rig.take() == [1, 3]
+    assert rig.caught == [3]
+    assert (rig.ordered.resets, rig.ordered.intake.lead.buffered) == (0, 0)
+    rig.at(20.0).status(409, "Consumer Deleted")
+    assert filters(rig)[2:] == ["k.*"]
+
+
+@pytest.mark.parametrize("version", ["2.15.0", "2.15.1-beta.2", "2.16.3", "3.0.0"])
+def test_a_server_that_passes_over_nothing_keeps_several_filters(version):
+    rig = Rig(config=TWO).ok(pending=1, version=version)
+    rig.key("k.a", 1)
+
+    assert (filters(rig), rig.take()) == ([["k.a", "k.b"]], [1])
+
+
+def test_a_server_that_leaves_several_filters_out_is_asked_for_everything():
+    rig = Rig(config=TWO)
+    create = rig.creates[0]
+    del create.config["filter_subjects"]
+    rig.ok(create, version="")
+
+    assert filters(rig)[1:] == [">"]
+
+
+def test_what_nobody_wants_makes_room_for_more_at_once():
+    rig = Rig(config=TWO, pulls={"max_messages": 2}).ok(version="")
+    rig.gone().ok(pending=9, version="")
+    rig.key("k.c", 1, pending=8).key("k.c", 2, pending=7)
+
+    assert [pull["batch"] for pull in rig.pulls] == [2, 1, 1]
+    assert rig.ordered.readable == 0
+
+
+def test_the_last_message_of_several_filters_is_found_with_all_of_them():
+    rig = Rig(config={**TWO, "deliver_policy": "last"}).ok(pending=1, before=6, version="")
+
+    assert filters(rig) == [["k.a", "k.b"], "k.*"]
+    assert rig.starts[1] == {"deliver_policy": "by_start_sequence", "opt_start_seq": 7}
+
+
+def test_an_empty_beginning_of_several_filters_ends_a_finite_read_without_another_consumer():
+    rig = Rig(config=TWO, until_caught_up=True).ok(pending=0, version="")
+
+    assert rig.take() == []
+    assert rig.ordered.ended
+    assert len(rig.creates) == 1
+
+
+def test_a_pushed_reader_of_several_filters_is_made_anew_as_well():
+    rig = Rig(config=TWO, form=Form.PUSH).ok(pending=3, version="2.10.26")
+    assert filters(rig) == [["k.a", "k.b"], "k.*"]
+    rig.gone().ok(pending=3, version="2.10.26")
+    rig.key("k.c", 1, pending=2).key("k.b", 2, pending=1)
+
+    assert rig.take() == [2]
+
+
+def test_one_filter_that_stands_for_several_survives_a_snapshot():
+    rig = Rig(config=TWO).ok(version="")
+    new = OrderedConsumer(ApiSubjects(), "S", Messages(), rig.ordered.options)
+    new.port = rig.ordered.port
+    new.restore(rig.ordered.snapshot())
+    rig.ordered = new
+    rig.gone().ok(pending=2, version="")
+    rig.key("k.c", 1, pending=1).key("k.a", 2)
+
+    assert rig.take() == [2]

@@ -1383,6 +1383,49 @@ def test_frames_of_another_page_change_nothing():
     assert rig.reader._by_direct.strays == 1
 
 
+@pytest.mark.parametrize("version", ["", "2.14.6"])
+def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_over_messages_n088(version):
+    rig = Rig(1, 10, subjects=["s.1", "s.2"], opened=False, max_messages=3)
+    rig.version = version
+    rig.open().settle()
+    while not rig.ended:
+        rig.take()
+        rig.settle()
+
+    assert rig.taken == [1, 2, 4, 5, 7, 8]
+    assert [body["config"].get("filter_subject") for verb, body in rig.bodies if "CREATE" in verb] == [
+        None,
+        "s.*",
+    ]
+    assert (rig.reader.reason, rig.consumers) == (End.FILLED, {})
+
+
+@pytest.mark.parametrize("way", [Way.CONSUMER, Way.DIRECT])
+def test_messages_that_nobody_wants_are_progress(way):
+    rig = Rig(1, 41, way=way, subjects=["s.1", "s.9"], stored=0, opened=False, max_messages=2, patience=10.0)
+    rig.version = ""
+    for _ in range(60):
+        rig.add("s.0")
+    rig.catch_up()
+    rig.open()
+    moves = 0
+    while not rig.reader.ended:
+        if rig.mux:
+            rig.answer()
+        elif rig.inbox:
+            rig.arrive(1)
+        else:
+            break
+        moves += 1
+        rig.now += 1.0
+        rig.reader.ticked(rig.now)
+        rig.look()
+    rig.take()
+
+    assert (rig.error, rig.reader.reason) == (None, End.FILLED)
+    assert moves > 20
+
+
 def test_of_a_page_on_several_subjects_only_some_messages_may_be_wanted():
     rig = Rig(1, 4, stored=9, way=Way.DIRECT, subjects=["s.7", "s.8"]).settle()
 
