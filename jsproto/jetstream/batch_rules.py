@@ -23,8 +23,8 @@ from jsproto.jetstream.api.publish_options import (
     EXPECTED_LAST_SEQUENCE,
     EXPECTED_LAST_SUBJECT_SEQUENCE,
     EXPECTED_LAST_SUBJECT_SEQUENCE_SUBJECT,
-    MSG_ID,
     ROLLUP,
+    message_id,
 )
 from jsproto.wire.headers import Headers
 
@@ -94,7 +94,7 @@ class BatchRules(Stateful):
             raise InvalidConfig(f"expected a message without {ours[0]}, which the batch writes")
         if asked.last(EXPECTED_LAST_MSG_ID) is not None:
             raise InvalidConfig(f"expected a message without {EXPECTED_LAST_MSG_ID} in a batch (10177)")
-        msg_id = asked.last(MSG_ID)
+        msg_id = message_id(asked)
         if msg_id in self._ids:
             raise InvalidConfig(
                 f"expected an id that no other message of the batch has, seen {shorten(msg_id)} (10201)"

@@ -38,7 +38,13 @@ from jsproto.errors import (
 from jsproto.jetstream.ack import ACK, AckSubject
 from jsproto.jetstream.api.errors import Asked, ExpectationFailed, RetryLater
 from jsproto.jetstream.api.puback import PubAck, pub_ack
-from jsproto.jetstream.api.publish_options import MSG_ID, PublishOptions, PublishSettings, asked_for
+from jsproto.jetstream.api.publish_options import (
+    MSG_ID,
+    PublishOptions,
+    PublishSettings,
+    asked_for,
+    message_id,
+)
 from jsproto.jetstream.message import JsMessage, confirmed
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto.wire.subjects import publish_subject
@@ -113,6 +119,7 @@ def publish_once(
     asked = asked_for(options, cast("Mapping[str, object]", settings))
     asked.check(subject, payload)
     block = asked.headers(headers)
+    message_id(block)
     return _until_stored(Call(subject, payload, block), asked.expected_stream or "", patience or Patience())
 
 
@@ -165,8 +172,8 @@ def relay_id(origin: AckSubject, subject: str) -> str:
 def _until_stored(call: Call, stream: str, patience: Patience) -> Steps[PubAck]:
     deadline = (yield from the_time()) + patience.within
     block = call.headers or Headers()
-    msg_id = next(iter(block.folded(MSG_ID)), "")
-    if not msg_id:
+    msg_id = message_id(block)
+    if msg_id is None:
         msg_id = yield from a_name()
         block = block.merged([(MSG_ID, msg_id)])
     unknown = False

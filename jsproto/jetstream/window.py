@@ -58,7 +58,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.api.errors import Asked
 from jsproto.jetstream.api.puback import PubAck, pub_ack
-from jsproto.jetstream.api.publish_options import MSG_ID
+from jsproto.jetstream.api.publish_options import message_id
 from jsproto.jetstream.inflight import (
     ATTEMPT,
     DEADLINE,
@@ -331,6 +331,7 @@ class PublishWindow(Conversation[PublishResult]):
             ConversationClosed: the window is draining or has ended well.
             InvalidSubject: the subject can't be published to.
             LocalProtocolError: what is offered is no message, or names a reply.
+            InvalidConfig: a window that sends again is offered a message whose id is spelt so that the server does not see it.
             WindowFull: there was no room for ``stall_wait``.
             JsprotoError: what ended the window.
         """
@@ -338,6 +339,8 @@ class PublishWindow(Conversation[PublishResult]):
         if self._draining or self.ended:
             raise self.too_late("expected a window that takes messages, this one is draining or has ended")
         publish_subject(subject)
+        if self._resend and headers is not None:
+            message_id(headers)
         flight = self._flight
         size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
         port = self.port
@@ -527,7 +530,7 @@ class PublishWindow(Conversation[PublishResult]):
     def _adrift(self) -> list[Sent]:
         """What is under way and can be sent again on another link, in the order in which it was taken."""
         flight = self._flight
-        named = [token for token, (*_, headers) in flight.open.items() if headers and MSG_ID in headers]
+        named = [token for token, (*_, headers) in flight.open.items() if message_id(headers) is not None]
         lost = [cast("Sent", flight.answered(token)) for token in named]
         nowhere = [message for _, message in self._parked]
         self._parked.clear()

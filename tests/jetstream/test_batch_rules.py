@@ -121,3 +121,16 @@ def test_an_id_is_in_a_batch_once_at_most(messages: list[tuple[str, str]]) -> No
     ids = [each for each in taken if each]
     assert len(ids) == len(set(ids))
     assert batch.size == len(taken)
+
+
+def test_the_id_is_the_one_that_the_server_takes_and_another_spelling_is_refused() -> None:
+    rules = BatchRules()
+    rules.take("s.a", Headers([("Nats-Msg-Id", "1"), ("Nats-Msg-Id", "2")]))
+    rules.take("s.a", Headers({"Nats-Msg-Id": "2"}))
+    rules.take("s.a", Headers({"Nats-Msg-Id": ""}))
+    with pytest.raises(InvalidConfig, match="10201"):
+        rules.take("s.a", Headers({"Nats-Msg-Id": "1"}))
+    with pytest.raises(InvalidConfig, match="spelt so"):
+        rules.take("s.a", Headers({"nats-msg-id": "3"}))
+
+    assert rules.size == 3

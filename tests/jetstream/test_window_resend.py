@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.core.conversation import Port, Wish
-from jsproto.errors import ConnectionClosed, Disconnected, LinkError, PermissionViolation
+from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, LinkError, PermissionViolation
 from jsproto.jetstream.api.publish import compose
 from jsproto.jetstream.window import Outcome, PublishWindow
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub
+from jsproto.wire.headers import Headers
 
 ACK = b'{"stream":"S","seq":1}'
 WRONG = b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 5"},"stream":"S","seq":0}'
@@ -163,6 +164,23 @@ def test_doubt_stays_with_a_message_over_more_links_and_goes_with_it() -> None:
 
     assert window._doubtful == {}
     assert outcomes(window) == [(2, "ACKED"), (1, "DISCONNECTED")]
+
+
+def test_an_id_in_another_spelling_is_refused_where_messages_are_sent_again_by_id() -> None:
+    misspelt = Publish("s.a", b"x", "", Headers({"nats-msg-id": "1"}))
+    window = opened()
+    with pytest.raises(InvalidConfig, match="without an id"):
+        window.offered(misspelt, 0.0)
+    assert window.taken == 0
+    assert opened(resend=False).offered(misspelt, 0.0)
+
+
+def test_an_empty_id_is_none() -> None:
+    window = opened()
+    window.offered(Publish("s.a", b"x", "", Headers({"Nats-Msg-Id": ""})), 0.0)
+    down(window)
+
+    assert outcomes(window) == [(1, "DISCONNECTED")]
 
 
 def test_a_drain_waits_for_what_waits_for_a_link() -> None:

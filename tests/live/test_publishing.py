@@ -266,6 +266,22 @@ def test_an_id_does_not_save_an_expectation_on_newer_servers(js, make, since):
         assert js.publish("p.a", msg_id="1", expected_last_sequence=0).duplicate
 
 
+def test_the_server_reads_the_id_letter_by_letter_and_takes_the_first(js, make):
+    make()
+    ids = (
+        {"nats-msg-id": "1"},
+        {"nats-msg-id": "1"},
+        [("Nats-Msg-Id", "2"), ("Nats-Msg-Id", "3")],
+        {"Nats-Msg-Id": "3"},
+        {"Nats-Msg-Id": "2"},
+        [("Nats-Msg-Id", ""), ("Nats-Msg-Id", "4")],
+        {"Nats-Msg-Id": "4"},
+    )
+    duplicates = [js.publish("p.a", headers=each).duplicate for each in ids]
+
+    assert duplicates == [False, False, False, False, True, False, False]
+
+
 def test_relayed_twice_is_stored_once_and_settled(js, make):
     stream = make()
     consumer = stream.create_consumer(durable_name="C", filter_subject="p.in", ack_wait=timedelta(seconds=1))

@@ -32,6 +32,7 @@ EXPECTED_LAST_MSG_ID: Final = "Nats-Expected-Last-Msg-Id"
 TTL: Final = "Nats-TTL"
 ROLLUP: Final = "Nats-Rollup"
 INCR: Final = "Nats-Incr"
+_FOLDED_ID: Final = MSG_ID.casefold()
 
 #: Python writes no longer numbers unless it is asked to, and the header block of a message ends at 64 kB.
 _INCR_BITS: Final = 13_000
@@ -213,6 +214,26 @@ def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) ->
     if unknown:
         raise InvalidConfig(f"expected settings of PublishOptions, seen {shorten(sorted(unknown))}")
     return evolve(options or NOTHING_ASKED, **cast("Mapping[str, Any]", settings))
+
+
+def message_id(headers: Headers | None) -> str | None:
+    """The id by which a stream stores a message once, as the server reads it; ``None`` if the message has none.
+
+    The server looks for the name ``Nats-Msg-Id`` letter by letter and takes the first value that is not empty.
+
+    Raises:
+        InvalidConfig: the name is there in another spelling only, which the server takes for any header: the message would have no id.
+    """
+    if headers is None:
+        return None
+    found = headers.first(MSG_ID)
+    if found is None:
+        for name in headers:
+            if name.casefold() == _FOLDED_ID:
+                raise InvalidConfig(
+                    f"expected {MSG_ID} spelt so, seen {shorten(name)}: the server would store the message without an id"
+                )
+    return found or None
 
 
 def joined(own: HeaderItems, asked: list[tuple[str, str]]) -> Headers | None:
