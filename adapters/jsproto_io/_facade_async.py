@@ -216,7 +216,8 @@ class AsyncJetStream:
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds within which each message ends.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
+                message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
@@ -1454,7 +1455,8 @@ class AsyncStream:
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds within which each message ends.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
+                message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.

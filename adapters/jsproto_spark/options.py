@@ -169,7 +169,7 @@ class Write:
     msg_id_column: str | None = _option(Form.TEXT, default=None, means="the column that makes a row the same row when it is sent again (Nats-Msg-Id); msg_id if there is one", uses=_WRITES)
     auto_msg_id: bool = _option(Form.FLAG, default=False, means="ids by place: query, batch, partition and row; for plans that always give the same rows in the same order", uses=_WRITES)
     window: int = _option(Form.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
-    ack_timeout: float = _option(Form.SECONDS, default=30.0, means="seconds within which each must be acknowledged, over lost links too", uses=_WRITES)
+    ack_timeout: float = _option(Form.SECONDS, default=30.0, means="seconds without an acknowledgement behind which a row counts as not acknowledged, over lost links too", uses=_WRITES)
     max_inflight_bytes: int = _option(Form.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
     stall_wait: float | None = _option(Form.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it as long as it takes", uses=_WRITES)
     expected_outage: float | None = _option(Form.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)

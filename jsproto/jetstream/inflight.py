@@ -10,7 +10,12 @@ overdue, at most once, because leaving is one ``pop``; what comes for a token th
 nothing. Between leaving ``open`` and `freed` the owner may send it again under a fresh token (`again`) without giving up
 its slot.
 
-Time. All messages get the same time, so they fall due in the order in which they were sent, but nobody wants a timer or
+Time. A message is overdue when its deadline has come and the other side has been silent towards it for ``timeout``. An answer to a
+message that was not sent later is a word towards it: a slow stream works through the messages in their order, so each answer
+brings it nearer to those behind. An answer to a later message is none, so a message whose answer was lost is overdue although the
+stream talks on. How long ago the last word came is kept in a few slots of time (`heard`), not for each message.
+
+All messages get the same time, so they fall due in the order in which they were sent, but nobody wants a timer or
 a heap entry for each. ``due`` is a lower bound for the earliest deadline: answers don't move it, only `overdue` does, and
 it walks a schedule that is built when the last one is used up. A message is so looked at once or never on behalf of
 time, and a steady flow costs one glance per timeout.
@@ -20,6 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import inf
 from typing import ClassVar, Final, TypeAlias, cast
 
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
@@ -28,6 +34,9 @@ from jsproto.wire.headers import Headers
 
 #: ``(number, deadline, attempt, size, subject, payload, headers)`` of one message under way.
 Sent: TypeAlias = tuple[int, float, int, int, str, bytes, Headers | None]
+
+#: Into so many slots the timeout is cut: a message may be overdue later by this part of it.
+_SLOTS: Final = 32
 
 #: Positions in a :data:`Sent`.
 NUMBER: Final = 0
@@ -56,6 +65,7 @@ class InFlight(Stateful):
     Args:
         max_messages: how many may be under way.
         max_bytes: how many bytes; 0 for no bound. A single message above it goes alone.
+        timeout: seconds of silence behind which a message is overdue that has reached its deadline.
 
     Attributes:
         open: messages that wait for an answer, by token.
@@ -67,11 +77,27 @@ class InFlight(Stateful):
         InvalidConfig: fewer than one message, or a negative number of bytes.
     """
 
-    __slots__ = ("_schedule", "bytes", "due", "max_bytes", "max_messages", "open", "pending")
+    __slots__ = (
+        "_heard",
+        "_schedule",
+        "_timeout",
+        "bytes",
+        "due",
+        "max_bytes",
+        "max_messages",
+        "open",
+        "pending",
+    )
 
-    STATE: ClassVar[Codecs] = {"_schedule": PLAIN, "bytes": PLAIN, "due": PLAIN, "pending": PLAIN}
+    STATE: ClassVar[Codecs] = {
+        "_heard": PLAIN,
+        "_schedule": PLAIN,
+        "bytes": PLAIN,
+        "due": PLAIN,
+        "pending": PLAIN,
+    }
 
-    def __init__(self, max_messages: int, max_bytes: int = 0) -> None:
+    def __init__(self, max_messages: int, max_bytes: int = 0, timeout: float = 0.0) -> None:
         for name, given, least in (("messages", max_messages, 1), ("bytes", max_bytes, 0)):
             if not isinstance(given, int) or isinstance(given, bool) or given < least:
                 raise InvalidConfig(
@@ -84,6 +110,9 @@ class InFlight(Stateful):
         self.bytes = 0
         self.due: float | None = None
         self._schedule: deque[tuple[float, str]] = deque()
+        self._timeout = timeout
+        #: Slots of time in which answers came: when each began, when its last answer came, and the earliest message that was answered.
+        self._heard: deque[tuple[float, float, int]] = deque()
 
     def fits(self, size: int = 0) -> bool:
         """Whether a message of ``size`` bytes may be sent now."""
@@ -116,6 +145,26 @@ class InFlight(Stateful):
         """The message with this token is open no more; ``None`` if it was not (the answer is late). Keeps its slot."""
         return self.open.pop(token, None)
 
+    def heard(self, number: int, now: float) -> None:
+        """Answers came at this moment; this is the earliest of the messages that were answered."""
+        heard = self._heard
+        if heard and now < heard[-1][0] + self._timeout / _SLOTS:
+            began, _, earliest = heard[-1]
+            heard[-1] = (began, now, min(earliest, number))
+            return
+        while heard and heard[0][1] + self._timeout <= now:
+            heard.popleft()
+        heard.append((now, now, number))
+
+    def last_word(self, message: Sent) -> float:
+        """When the last answer came to this message or one before it; minus infinity if that is longer ago than ``timeout``."""
+        number = message[NUMBER]
+        return next((last for _, last, earliest in reversed(self._heard) if earliest <= number), -inf)
+
+    def until(self, message: Sent) -> float:
+        """When a message is overdue, if no further word comes."""
+        return max(message[DEADLINE], self.last_word(message) + self._timeout)
+
     def overdue(self, now: float) -> list[Sent]:
         """Messages whose time is up, earliest first; they are open no more. They keep their slots."""
         late: list[Sent] = []
@@ -125,8 +174,10 @@ class InFlight(Stateful):
         while self.open:
             if not schedule:
                 schedule.extend(sorted((message[DEADLINE], token) for token, message in self.open.items()))
-            deadline, token = schedule[0]
-            if token in self.open:
+            token = schedule[0][1]
+            message = self.open.get(token)
+            if message is not None:
+                deadline = self.until(message)  # no message that was sent later is overdue before it
                 if deadline > now:
                     self.due = deadline
                     return late

@@ -8,7 +8,7 @@ whose they are, nothing else does (503 and 429 overtake acks). Every message tak
     ACKED          a stream has stored it
     REFUSED        the stream said no, or somebody answered who is no stream
     NO_RESPONDERS  no stream listens there, also after the retries; it is not stored
-    TIMED_OUT      no answer in time        ┐
+    TIMED_OUT      silence for too long     ┐
     DISCONNECTED   the link was lost        ├ whether it is stored is unknown
     CLOSED         the window was closed    ┘
     FORBIDDEN      the account may not publish there; it is not stored
@@ -17,7 +17,10 @@ whose they are, nothing else does (503 and 429 overtake acks). Every message tak
 Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With ``resend`` a lost link is
 survived too by messages with an id, which the stream stores once: they stay under way and are sent again on the next
 link. What ends one of those later is certain only if it is the acknowledgement. All attempts of a message
-share its one ack timeout. What comes after the end of a message is late: counted, and nothing else.
+share its one ack timeout.
+
+The ack timeout means silence. It runs from the sending of a message and begins anew with each answer to a message that was sent
+before it: a stream that is slow, and answers one after the other, is not silent. What comes after the end of a message is late: counted, and nothing else.
 
 A full window lets its user wait. With ``stall_wait`` it does so only for a time, counted from the first offer that it
 refused, as long as there is no room (so whatever it is that keeps it full, a server or a link); then it wakes whoever
@@ -61,7 +64,6 @@ from jsproto.jetstream.api.puback import PubAck, pub_ack
 from jsproto.jetstream.api.publish_options import message_id
 from jsproto.jetstream.inflight import (
     ATTEMPT,
-    DEADLINE,
     NUMBER,
     SIZE,
     TO,
@@ -168,7 +170,8 @@ class PublishWindow(Conversation[PublishResult]):
     Args:
         max_pending: messages under way.
         max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-        ack_timeout: seconds within which each message ends.
+        ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a message
+            that was sent before it.
         retries: how often a message that met no responders is sent again.
         retry_wait: seconds before each of these.
         results: whether acknowledgements are handed out too, not only failures.
@@ -253,7 +256,7 @@ class PublishWindow(Conversation[PublishResult]):
             raise InvalidConfig(f"expected a finite retry_wait >= 0 s, seen {shorten(retry_wait)}")
         if stall_wait is not None and not (isfinite(stall_wait) and stall_wait >= 0):
             raise InvalidConfig(f"expected a finite stall_wait >= 0 s, or None, seen {shorten(stall_wait)}")
-        self._flight = InFlight(max_pending, max_bytes)
+        self._flight = InFlight(max_pending, max_bytes, ack_timeout)
         self._timeout = ack_timeout
         self._retries = retries
         self._retry_wait = retry_wait
@@ -380,7 +383,8 @@ class PublishWindow(Conversation[PublishResult]):
         results = self._results
         keep = self._keep
         acked = size = 0
-        newest, at = self._newest
+        newest = b""
+        first = last = flight.open.get(run[0][1])
         for _, token, _, block, body in run:
             message = answered(token)
             if message is None:
@@ -390,10 +394,13 @@ class PublishWindow(Conversation[PublishResult]):
                 size += message[SIZE]
                 if keep:
                     results.append((message[NUMBER], _ACKED, message[TO], body, None))
-                newest, at = body, message[TO]
+                newest, last = body, message
             elif self._judge(message, block, body, now):
-                newest, at = body, message[TO]
-        self._newest = newest, at
+                newest, last = body, message
+        if last is not None and newest:
+            self._newest = newest, last[TO]
+            # Answers come in the order of the messages, or nearly: to look at each for the earliest would cost more than it tells.
+            flight.heard(min(last[NUMBER], (first or last)[NUMBER]), now)
         if acked:
             self.counts[_ACKED] += acked
             flight.freed(acked, size)
@@ -402,15 +409,15 @@ class PublishWindow(Conversation[PublishResult]):
     def ticked(self, now: float) -> None:
         """Time is up for some messages, or it is time for their next attempt."""
         for message in self._flight.overdue(now):
-            text = f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s, none came"
+            text = f"expected an acknowledgement on {message[TO]!r} within {self._timeout} s of the last one before it, none came"
             self._ended(message, Outcome.TIMED_OUT, error=RequestTimeout(f"{text}; unknown if stored"))
         parked = self._parked
         while parked and parked[0][0] <= now:
             message = parked.popleft()[1]
-            number, deadline, attempt, size, subject, payload, headers = message
-            if deadline <= now:  # the tick came late
+            if self._flight.until(message) <= now:  # the tick came late
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
                 continue
+            number, deadline, attempt, size, subject, payload, headers = message
             token = self.port.ask(subject, payload, headers)
             self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
         self._settle()
@@ -505,11 +512,12 @@ class PublishWindow(Conversation[PublishResult]):
             return False
         if status is not None and not body:
             again = now + self._retry_wait
-            if message[ATTEMPT] < self._retries and again < message[DEADLINE]:
+            if message[ATTEMPT] < self._retries and again < self._flight.until(message):
                 self._parked.append((again, message))
             else:
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
             return False
+        self._flight.heard(message[NUMBER], now)
         try:
             ack = pub_ack(body, Asked(what="publish", subject=message[TO]))
         except JsprotoError:

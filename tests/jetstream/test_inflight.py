@@ -1,5 +1,7 @@
 """Slots, bytes and deadlines of messages under way."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,6 +147,23 @@ def test_a_lost_link_hands_out_what_is_open_in_the_order_of_sending():
     assert flight.lost() == [sent(1, 1.0), sent(3, 3.0)]
     assert flight.lost() == []
     assert (flight.pending, flight.due) == (3, None)
+
+
+def test_words_of_the_other_side_are_kept_in_few_slots_of_time():
+    flight = InFlight(5, timeout=8.0)
+    for number in range(1, 4):
+        flight.sent(str(number), sent(number, 8.0 + number))
+    for tick in range(10_000):
+        flight.heard(2, tick / 100)
+    assert len(flight._heard) <= 34
+    assert flight.last_word(sent(1, 9.0)) == -math.inf
+    assert flight.until(sent(1, 9.0)) == 9.0
+    assert flight.until(sent(2, 10.0)) == flight.until(sent(3, 11.0)) == pytest.approx(99.99 + 8.0)
+    flight.heard(3, 200.0)
+
+    assert len(flight._heard) == 1
+    assert (flight.until(sent(2, 10.0)), flight.until(sent(3, 11.0))) == (10.0, 208.0)
+    assert [message[NUMBER] for message in flight.overdue(200.0)] == [1, 2]
 
 
 def test_a_snapshot_is_plain_and_can_be_put_back():

@@ -1,6 +1,7 @@
 """The publish window: alone on a bare port, by case, by property, and against a small truth."""
 
 import json
+from collections import deque
 
 import pytest
 from hypothesis import given, settings
@@ -661,6 +662,73 @@ def test_a_result_tells_what_the_link_was_lost_with():
     assert "(gone)" in str(results(window)[0].error)
 
 
+# ------------------------------------------------------------------------------------------------ slow and silent streams
+
+
+@pytest.mark.parametrize(("depth", "rate"), [(100, 19), (1000, 50), (2, 1), (4000, 1000)])
+def test_a_stream_that_is_slow_but_answers_is_not_silent(depth: int, rate: int):
+    window = opened(max_pending=depth, ack_timeout=5.0, results=False)
+    waiting, now = deque(), 0.0
+    for second in range(60):
+        for part in range(rate):
+            now = second + part / rate
+            while window.offered(("a", b"x"), now):
+                waiting += [each.reply for each in publishes(window)]
+            while window.deadline is not None and window.deadline <= now:
+                window.ticked(window.deadline)
+            answer(window, waiting.popleft(), now=now)
+
+    assert window.counts[Outcome.TIMED_OUT] == window.late == 0
+    assert window.counts[Outcome.ACKED] == 60 * rate
+
+
+def test_the_time_runs_from_the_last_answer_to_a_message_before():
+    window = opened(ack_timeout=5.0)
+    a, *_ = put(window, "a", "b", "c")
+    answer(window, a, now=4.0)
+    window.ticked(8.999)
+    assert outcomes(window) == [(1, "ACKED")]
+    window.ticked(9.0)
+
+    assert outcomes(window) == [(2, "TIMED_OUT"), (3, "TIMED_OUT")]
+
+
+def test_a_message_whose_answer_is_lost_is_overdue_although_later_ones_are_answered():
+    window = opened(ack_timeout=5.0, max_pending=10)
+    a, _ = put(window, "a", "lost")
+    answer(window, a, now=2.0)
+    ended = []
+    for tenth in range(21, 200):
+        now = tenth / 10
+        window.ticked(now)
+        ended += [(number, now) for number, outcome in outcomes(window) if outcome == "TIMED_OUT"]
+        answer(window, *put(window, "b", now=now), now=now)
+
+    assert [number for number, _ in ended] == [2]
+    assert 7.0 <= ended[0][1] <= 7.0 + 5.0 / 32 + 0.1
+
+
+def test_one_of_two_streams_that_is_slow_is_not_silent_either():
+    window = opened(ack_timeout=5.0)
+    slow = put(window, *["slow"] * 10)
+    for second in range(10):
+        now = 3.0 * second
+        answer(window, *put(window, "fast", now=now), slow[second], now=now)
+        window.ticked(now + 2.9)
+
+    assert {outcome for _, outcome in outcomes(window)} == {"ACKED"}
+
+
+def test_a_refusal_is_a_word_of_the_stream_and_nobody_is_none():
+    window = opened(ack_timeout=5.0, retries=0)
+    a, b, _ = put(window, "a", "b", "c")
+    answer(window, a, body=b'{"error":{"code":503,"err_code":10077,"description":"full"}}', now=4.0)
+    answer(window, b, body=b"", block=NOBODY, now=8.0)
+    window.ticked(9.0)
+
+    assert outcomes(window)[-1] == (3, "TIMED_OUT")
+
+
 # ------------------------------------------------------------------------------------------------ results
 
 
@@ -952,18 +1020,23 @@ class WindowAgainstTruth(RuleBasedStateMachine):
             "junk": (b"pong", None),
             "nobody": (b"", NOBODY),
         }[kind]
+        answered = []
         for reply in replies:
             number = self.wire.pop(reply)
             self.gone.append(reply)
             if number in self.expected:
                 continue  # timed out before: the answer is late
             if kind != "nobody":
+                answered.append(number)
                 self.end(number, Outcome.ACKED if kind in {"ack", "duplicate"} else Outcome.REFUSED)
             elif self.attempts[number] <= self.RETRIES and self.now + self.WAIT < self.deadlines[number]:
                 self.parked[number] = self.now + self.WAIT
             else:
                 self.end(number, Outcome.NO_RESPONDERS)
         answer(self.window, *replies, body=body, block=block, now=self.now)
+        for number in self.under_way():
+            if answered and number > min(answered):  # the stream is not silent towards those behind
+                self.deadlines[number] = max(self.deadlines[number], self.now + self.TIMEOUT)
 
     @precondition(lambda self: self.gone)
     @rule(data=st.data())

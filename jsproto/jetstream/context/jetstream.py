@@ -232,7 +232,8 @@ class JetStream:
         Args:
             max_pending: messages under way.
             max_bytes: bytes of subject, headers and payload under way; 0 for no bound.
-            ack_timeout: seconds within which each message ends.
+            ack_timeout: seconds of silence after which a message ends: counted from its sending, and anew from each answer to a
+                message that was sent before it.
             retries: how often a message that met no responders is sent again.
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
