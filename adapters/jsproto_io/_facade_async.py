@@ -222,7 +222,7 @@ class AsyncJetStream:
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
             stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
                 it takes.
 
@@ -1461,7 +1461,7 @@ class AsyncStream:
             retry_wait: seconds before each of these.
             results: whether acknowledgements are handed out too, not only failures.
             max_results: how many results are kept for whoever does not take them.
-            resend: after a lost link, send messages that have an id again, within their ``ack_timeout``.
+            resend: send messages that have an id again within their ``ack_timeout``, after a lost link and when no answer comes for a second.
             stall_wait: seconds that a message waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as
                 it takes.
 

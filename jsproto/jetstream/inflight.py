@@ -44,6 +44,7 @@ DEADLINE: Final = 1
 ATTEMPT: Final = 2
 SIZE: Final = 3
 TO: Final = 4
+HEADERS: Final = 6
 
 
 def sent_written(message: Sent) -> object:

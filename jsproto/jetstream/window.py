@@ -16,8 +16,10 @@ whose they are, nothing else does (503 and 429 overtake acks). Every message tak
 
 Only a 503 is repeated (ADR-22): nobody has got the message, so it can't become a duplicate. With ``resend`` a lost link is
 survived too by messages with an id, which the stream stores once: they stay under way and are sent again on the next
-link. What ends one of those later is certain only if it is the acknowledgement. All attempts of a message
-share its one ack timeout.
+link. And they are sent again on the same link when no word came for a second: a leader that died has taken messages with it, and its
+successor answers at once. That goes at a pace: a few in each second of silence, and twice as many as were answered as soon as there are
+answers again, so a stream that is only slow is never flooded. The reply subject stays the same, so whichever answer comes counts. What
+ends a message after that is certain only if it is the acknowledgement. All attempts of a message share its one ack timeout.
 
 The ack timeout means silence. It runs from the sending of a message and begins anew with each answer to a message that was sent
 before it: a stream that is slow, and answers one after the other, is not silent. What comes after the end of a message is late: counted, and nothing else.
@@ -64,6 +66,8 @@ from jsproto.jetstream.api.puback import PubAck, pub_ack
 from jsproto.jetstream.api.publish_options import message_id
 from jsproto.jetstream.inflight import (
     ATTEMPT,
+    DEADLINE,
+    HEADERS,
     NUMBER,
     SIZE,
     TO,
@@ -86,6 +90,11 @@ PublishItem: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers
 _USUAL: Final = re.compile(
     rb'\{"stream":"[!#-\[\]-~]+", ?"seq": ?(?:0|[1-9][0-9]{0,18})(?:, ?"domain":"[!#-\[\]-~]+")?\}'
 ).fullmatch
+
+
+#: Seconds of silence behind which a message with an id is sent again, at most, and how many are in each such time.
+RESEND_WAIT: Final = 1.0
+RESEND_BURST: Final = 16
 
 
 class Outcome(Word):
@@ -176,8 +185,8 @@ class PublishWindow(Conversation[PublishResult]):
         retry_wait: seconds before each of these.
         results: whether acknowledgements are handed out too, not only failures.
         max_results: how many results are kept for whoever doesn't take them.
-        resend: after a lost link, send messages with an id again (``Nats-Msg-Id``); the stream has to remember ids for as long
-            as ``ack_timeout``.
+        resend: send messages with an id (``Nats-Msg-Id``) again: after a lost link, and when no answer comes for a second, or a
+            quarter of ``ack_timeout`` if that is less. The stream has to remember ids for as long as a message is under way.
         stall_wait: seconds that an offer waits for room before `WindowFull` is raised; 0: not at all, ``None``: as long as it
             takes.
 
@@ -198,10 +207,13 @@ class PublishWindow(Conversation[PublishResult]):
         "_flight",
         "_full_since",
         "_keep",
+        "_look_at",
         "_max_results",
         "_newest",
         "_parked",
+        "_quiet",
         "_resend",
+        "_resend_wait",
         "_results",
         "_retries",
         "_retry_wait",
@@ -222,7 +234,9 @@ class PublishWindow(Conversation[PublishResult]):
         "_draining": PLAIN,
         "_flight": PART,
         "_full_since": PLAIN,
+        "_look_at": PLAIN,
         "_newest": PLAIN,
+        "_quiet": PLAIN,
         "_stalled": PLAIN,
         "_wanted": PLAIN,
         "dropped": PLAIN,
@@ -266,8 +280,13 @@ class PublishWindow(Conversation[PublishResult]):
         #: Messages that met no responders, with the moment of their next attempt, in that order.
         self._parked: deque[tuple[float, Sent]] = deque()
         self._resend = resend
-        #: Numbers of messages that were under way on a link that was lost, and are so again.
-        self._doubtful: dict[int, None] = {}
+        self._resend_wait = min(RESEND_WAIT, ack_timeout / 4)
+        #: When messages that heard no word are looked for, while any is under way.
+        self._look_at: float | None = None
+        #: Tokens of messages that are to be sent again, in this order.
+        self._quiet: deque[str] = deque()
+        #: Numbers of messages that were sent more than once, and may be stored: whether because a link was lost.
+        self._doubtful: dict[int, bool] = {}
         self._draining = False
         self._wanted = 0
         self._stall_wait = stall_wait
@@ -312,7 +331,7 @@ class PublishWindow(Conversation[PublishResult]):
 
     @property
     def deadline(self) -> float | None:
-        """The oldest ack timeout, the next attempt or the end of the wait for room, whichever comes first.
+        """The oldest ack timeout, the next attempt, the next look for messages to send again, or the end of the wait for room, whichever comes first.
 
         An ack timeout may be shown early.
         """
@@ -320,6 +339,8 @@ class PublishWindow(Conversation[PublishResult]):
         if self._parked:
             at = self._parked[0][0]
             due = at if due is None or at < due else due
+        if self._look_at is not None and self._flight.open:
+            due = self._look_at if due is None or self._look_at < due else due
         if self._full_since is not None and self._stall_wait is not None and not self._stalled:
             at = self._full_since + self._stall_wait
             due = at if due is None or at < due else due
@@ -353,6 +374,8 @@ class PublishWindow(Conversation[PublishResult]):
         self._wanted = 0
         if self._full_since is not None:  # this one is smaller than the one that waits
             self._relieved()
+        if self._resend and not flight.open:
+            self._look_at = now + self._resend_wait
         token = port.ask(subject, payload, headers)
         self.taken = number = self.taken + 1
         flight.sent(token, (number, now + self._timeout, 0, size, subject, payload, headers))
@@ -401,6 +424,8 @@ class PublishWindow(Conversation[PublishResult]):
             self._newest = newest, last[TO]
             # Answers come in the order of the messages, or nearly: to look at each for the earliest would cost more than it tells.
             flight.heard(min(last[NUMBER], (first or last)[NUMBER]), now)
+            if self._quiet:
+                self._send_again(2 * len(run))
         if acked:
             self.counts[_ACKED] += acked
             flight.freed(acked, size)
@@ -420,12 +445,16 @@ class PublishWindow(Conversation[PublishResult]):
             number, deadline, attempt, size, subject, payload, headers = message
             token = self.port.ask(subject, payload, headers)
             self._flight.again(token, (number, deadline, attempt + 1, size, subject, payload, headers))
+        if self._look_at is not None and self._look_at <= now:
+            self._look(now)
         self._settle()
         self._stalled = self._too_long(now)
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
         adrift = self._adrift() if self._resend else ()
+        self._look_at = None
+        self._quiet.clear()
         text = f"link lost before the acknowledgement came ({error}); unknown if stored"
         self._give_up(Outcome.DISCONNECTED, Disconnected(text))
         for message in adrift:
@@ -436,6 +465,7 @@ class PublishWindow(Conversation[PublishResult]):
         """Send again what waited for a link."""
         flight = self._flight
         if self._resend:
+            self._look_at = now + self._resend_wait
             for adrift in [token for token in flight.open if token.startswith(_ADRIFT)]:
                 message = cast("Sent", flight.answered(adrift))
                 flight.again(self.port.ask(*message[TO:]), message)
@@ -471,6 +501,34 @@ class PublishWindow(Conversation[PublishResult]):
             self._bound()
             self._relieved()
             self.end(error)
+
+    # ------------------------------------------------------------------ sending again
+
+    def _look(self, now: float) -> None:
+        """Find messages with an id that heard no word for so long, and send some of them again."""
+        flight, since = self._flight, now - self._resend_wait
+        under_way = {message[NUMBER] for message in flight.open.values()}
+        under_way.update(message[NUMBER] for _, message in self._parked)
+        self._doubtful = {number: lost for number, lost in self._doubtful.items() if number in under_way}
+        waiting = set(self._quiet)
+        for token, message in flight.open.items():
+            silent = message[DEADLINE] - self._timeout <= since and flight.last_word(message) <= since
+            if silent and token not in waiting and message_id(message[HEADERS]) is not None:
+                self._quiet.append(token)
+        self._send_again(RESEND_BURST)
+        self._look_at = now + self._resend_wait
+
+    def _send_again(self, most: int) -> None:
+        """Send so many of the messages again that wait for it, under the reply subjects which they have."""
+        quiet = self._quiet
+        while quiet and most:
+            token = quiet.popleft()
+            message = self._flight.open.get(token)
+            if message is not None:
+                most -= 1
+                self._doubtful.setdefault(message[NUMBER], False)
+                subject, payload, headers = message[TO:]
+                self.port.publish(Publish(subject, payload, token, headers))
 
     # ------------------------------------------------------------------ how long it is full
 
@@ -512,7 +570,8 @@ class PublishWindow(Conversation[PublishResult]):
             return False
         if status is not None and not body:
             again = now + self._retry_wait
-            if message[ATTEMPT] < self._retries and again < self._flight.until(message):
+            left = message[ATTEMPT] < self._retries or (self._retries and message[NUMBER] in self._doubtful)
+            if left and again < self._flight.until(message):
                 self._parked.append((again, message))
             else:
                 self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
@@ -543,7 +602,7 @@ class PublishWindow(Conversation[PublishResult]):
         nowhere = [message for _, message in self._parked]
         self._parked.clear()
         numbers = {message[NUMBER] for message in nowhere} & self._doubtful.keys()
-        self._doubtful = dict.fromkeys(sorted(numbers.union(message[NUMBER] for message in lost)))
+        self._doubtful = dict.fromkeys(sorted(numbers.union(message[NUMBER] for message in lost)), True)
         return sorted([*lost, *nowhere], key=itemgetter(NUMBER))
 
     def _ended(
@@ -551,10 +610,12 @@ class PublishWindow(Conversation[PublishResult]):
     ) -> None:
         if outcome in _SECOND_TRY and message[NUMBER] in self._doubtful:
             why = shorten(body) if error is None else str(error)
-            text = (
-                f"link lost before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
-            )
-            outcome, body, error = Outcome.DISCONNECTED, b"", Disconnected(text)
+            text = f"before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
+            body = b""
+            if self._doubtful[message[NUMBER]]:
+                outcome, error = Outcome.DISCONNECTED, Disconnected(f"link lost {text}")
+            else:
+                outcome, error = Outcome.TIMED_OUT, RequestTimeout(f"silence {text}")
         self.counts[outcome] += 1
         self._flight.freed(1, message[SIZE])
         if self._keep or outcome is not _ACKED:

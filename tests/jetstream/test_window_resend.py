@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.core.conversation import Port, Wish
-from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, LinkError, PermissionViolation
+from jsproto.errors import (
+    ConnectionClosed,
+    Disconnected,
+    InvalidConfig,
+    LinkError,
+    PermissionViolation,
+    RequestTimeout,
+)
 from jsproto.jetstream.api.publish import compose
 from jsproto.jetstream.window import Outcome, PublishWindow
 from jsproto.signals import ENDED, NEED_DATA
@@ -217,6 +224,171 @@ def test_a_snapshot_taken_without_a_link_sends_again() -> None:
     answer(again, body=WRONG)
 
     assert outcomes(again) == [(1, "DISCONNECTED")]
+
+
+# ------------------------------------------------------------------------------------------------ silence on one link
+
+
+def tick(window: PublishWindow, until: float) -> None:
+    """Let time pass, tick by tick."""
+    while window.deadline is not None and window.deadline <= until:
+        window.ticked(window.deadline)
+
+
+def test_what_has_an_id_is_sent_again_when_no_word_comes_within_its_ack_timeout() -> None:
+    window = opened(ack_timeout=10.0)
+    for item in (named("1"), ("s.a", b"x"), named("3")):
+        window.offered(item, 0.0)
+    first = {each.reply for each in window.port.commands if isinstance(each, Publish)}
+    assert sent(window) == ["1", "-", "3"]
+    tick(window, 0.99)
+    assert sent(window) == []
+    tick(window, 1.0)
+    assert {each.reply for each in window.port.commands if isinstance(each, Publish)} < first
+    assert sent(window) == ["1", "3"]
+    tick(window, 9.99)
+    assert sent(window) == ["1", "3"] * 8
+    tick(window, 10.0)
+
+    assert outcomes(window) == [(1, "TIMED_OUT"), (2, "TIMED_OUT"), (3, "TIMED_OUT")]
+    assert window.deadline is None
+
+
+def test_a_short_ack_timeout_has_room_for_attempts_too() -> None:
+    window = opened(ack_timeout=2.0)
+    window.offered(named("1"), 0.0)
+    tick(window, 1.99)
+
+    assert sent(window) == ["1"] * 4
+
+
+def test_without_the_wish_nothing_is_sent_again_on_the_same_link() -> None:
+    window = opened(resend=False)
+    window.offered(named("1"), 0.0)
+    tick(window, 4.9)
+
+    assert sent(window) == ["1"]
+
+
+def test_whichever_answer_comes_first_counts_and_the_other_is_late() -> None:
+    window = opened(ack_timeout=10.0)
+    window.offered(named("1"), 0.0)
+    tick(window, 1.0)
+    answer(window, now=1.1)
+    assert outcomes(window) == [(1, "ACKED")]
+    window.delivered([(window.port.sid, "_INBOX.P.1.1.1", "", None, ACK)], 1.2)
+
+    assert (window.late, window.duplicates) == (1, 0)
+
+
+def test_what_is_sent_again_in_silence_is_paced_and_follows_the_answers_when_they_come() -> None:
+    window = opened(ack_timeout=60.0, max_pending=1000)
+    for number in range(1000):
+        window.offered(named(str(number)), 0.0)
+    sent(window)
+    tick(window, 10.5)
+    assert len(sent(window)) == 10 * 16
+    tick(window, 11.0)
+    sizes = []
+    while asked := [each.reply for each in window.port.commands if isinstance(each, Publish)]:
+        window.port.commands.clear()
+        sizes.append(len(asked))
+        window.delivered([(window.port.sid, token, "", None, ACK) for token in asked], 11.01)
+
+    assert sizes == [16, 32, 64, 128, 256, 504]
+    assert window.pending == 0
+
+
+def test_a_stream_that_is_slow_but_answers_hears_nothing_twice() -> None:
+    window = opened(ack_timeout=5.0, max_pending=100)
+    for number in range(100):
+        window.offered(named(str(number)), 0.0)
+    for number in range(100):
+        now = (number + 1) / 19
+        tick(window, now)
+        answer(window, at=0, now=now)
+
+    assert len(sent(window)) == 100
+    assert {how for _, how in outcomes(window)} == {"ACKED"}
+
+
+def test_a_lost_message_is_sent_again_although_later_ones_are_answered() -> None:
+    window = opened(ack_timeout=10.0)
+    window.offered(named("lost"), 0.0)
+    for tenth in range(1, 15):
+        now = tenth / 10
+        tick(window, now)
+        window.offered(named(str(tenth)), now)
+        answer(window, now=now)
+
+    assert sent(window).count("lost") == 2
+
+
+def test_a_drain_over_a_leader_that_died_ends_soon_after_the_next_one_is_there() -> None:
+    window = opened(ack_timeout=60.0, max_pending=500)
+    for number in range(500):
+        window.offered(named(str(number)), 0.0)
+    window.told(Wish.DRAIN, 0.0)
+    sent(window)
+    now = 0.0
+    while not window.ended and now < 60.0:
+        now += 0.01
+        tick(window, now)
+        asked = [each.reply for each in window.port.commands if isinstance(each, Publish)]
+        window.port.commands.clear()
+        if asked and now > 3.5:
+            window.delivered([(window.port.sid, reply, "", None, ACK) for reply in asked], now)
+
+    assert now < 5.0
+    assert window.counts[Outcome.ACKED] == 500
+
+
+@pytest.mark.parametrize("how", ["refused", "forbidden"])
+def test_a_no_to_what_was_sent_again_in_silence_says_nothing_of_the_first(how: str) -> None:
+    window = opened(ack_timeout=10.0)
+    window.offered(named("1"), 0.0)
+    tick(window, 1.0)
+    if how == "refused":
+        answer(window, body=WRONG, now=1.1)
+    else:
+        window.refused("s.a", PermissionViolation("no", "s.a"), 1.1)
+    result = window.take(2.0)
+
+    assert result.outcome is Outcome.TIMED_OUT
+    with pytest.raises(RequestTimeout, match=r"silence before .*sent again in vain: .*; unknown if stored"):
+        _ = result.ack
+
+
+def test_a_message_in_doubt_that_meets_nobody_is_tried_until_its_time_is_up() -> None:
+    window = opened(ack_timeout=4.0, retry_wait=0.5)
+    window.offered(named("1"), 0.0)
+    tick(window, 1.0)
+    for half in range(2, 8):
+        assert sent(window)
+        answer(window, block=NOBODY, now=half / 2)
+        tick(window, half / 2 + 0.5)
+
+    assert outcomes(window) == [(1, "TIMED_OUT")]
+
+
+def test_what_waits_to_be_sent_again_is_forgotten_with_the_link_and_kept_in_a_snapshot() -> None:
+    window = opened(ack_timeout=60.0, max_pending=40)
+    for number in range(40):
+        window.offered(named(str(number)), 0.0)
+    sent(window)
+    tick(window, 1.0)
+    assert len(sent(window)) == 16
+    again = PublishWindow(resend=True, ack_timeout=60.0, max_pending=40)
+    again.restore(window.snapshot())
+    tick(again, 2.0)
+    assert sent(again) == sent(window) + [str(number) for number in range(16, 32)]
+    down(window)
+    assert window.deadline == 60.0
+    up(window, 2.0)
+    assert len(sent(window)) == 40
+    tick(window, 2.99)
+
+    assert sent(window) == []
 
 
 @given(

@@ -11,6 +11,7 @@ from time import monotonic
 import pytest
 from attrs import evolve
 
+from jsproto import compose
 from jsproto.core.events import Disconnected, LameDuck, Notice
 from jsproto.jetstream.api.errors import JetStreamError
 from jsproto.jetstream.pull import PullNotice
@@ -99,6 +100,35 @@ def test_the_server_of_the_leader_is_killed(cluster, replicated, joined, books, 
         calm(cluster.taps.values(), began)
 
     kept.check()
+
+
+def test_a_window_that_sends_again_is_done_soon_after_the_leader_was_killed(
+    cluster, replicated, joined, until
+):
+    orders = replicated()
+
+    def stored():
+        try:
+            return far.stream.info(timeout=1.0).state.messages
+        except NOT_YET:
+            return -1
+
+    led = orders.stream.info().cluster.leader
+    far = orders.through(joined(*[name for name in cluster.nodes if name != led]))
+    with far.nc.jetstream().publish_window(
+        resend=True, ack_timeout=120.0, max_pending=500, retries=400
+    ) as window:
+        for number in range(2000):
+            if number == 1000:
+                cluster.nodes[led].kill()
+                killed = monotonic()
+            window.put(compose(far.subject, b"%d" % number, msg_id=f"again-{number}"))
+        window.drain()
+        results = list(window.results())
+
+    assert monotonic() - killed < 40.0  # election and all: the ack timeout is never waited for
+    assert {each.outcome.name for each in results} == {"ACKED"}
+    until(lambda: stored() == 2020, far.nc, seconds=BOUND)
 
 
 def test_the_server_of_the_leader_is_a_lame_duck(cluster, replicated, joined, books, until, calm):
