@@ -14,7 +14,14 @@ from typing import Final, TypeAlias, cast
 
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.document import Document
-from jsproto.jetstream.api.patterns import any_pair_collides, collide, literal, valid, within
+from jsproto.jetstream.api.patterns import (
+    any_pair_collides,
+    any_within_another,
+    collide,
+    literal,
+    valid,
+    within,
+)
 from jsproto.jetstream.api.stream import StreamConfig, StreamSource, SubjectTransform
 
 Facts: TypeAlias = Mapping[str, object]
@@ -80,7 +87,7 @@ def stream_facts(config: StreamConfig) -> Facts:
     ]
     facts["source.consumer twice"] = len(set(through)) < len(through)
     facts["sources twice"] = len({str(each.to_wire()) for each in config.sources}) < len(sources)
-    facts["source.transforms overlap"] = any(_nested(_filters(each)) for each in config.sources)
+    facts["source.transforms overlap"] = any(any_within_another(_filters(each)) for each in config.sources)
     if config.subject_transform is not None:
         facts.update({f"transform.{name}": bad for name, bad in _transform(config.subject_transform).items()})
     if config.republish is not None:
@@ -111,7 +118,7 @@ def consumer_facts(config: ConsumerConfig, stream: StreamConfig | None = None) -
         "metadata size": _size(config.metadata),
         "filters invalid": not all(valid(each) for each in filters if each),
         "filters empty": "" in config.filter_subjects,
-        "filters overlap": _nested(filters),
+        "filters overlap": any_within_another([each for each in filters if each]),
         "backoff negative": any(each.total_seconds() < 0 for each in config.backoff),
         "backoff beyond deliveries": 0 < cast("int", settings["max_deliver"]) < len(config.backoff),
         "deliver_subject wild": bool(deliver) and not literal(deliver),
@@ -238,16 +245,6 @@ def _mappable(dest: str, source: str) -> bool:
 
 def _filters(source: StreamSource) -> Sequence[str]:
     return [each.src or ">" for each in source.subject_transforms]
-
-
-def _nested(patterns: Sequence[str]) -> bool:
-    """Whether one lies within another at a different place."""
-    return any(
-        within(one, other)
-        for at, one in enumerate(patterns)
-        for place, other in enumerate(patterns)
-        if at != place and one and other
-    )
 
 
 def _publishable(subject: str) -> bool:

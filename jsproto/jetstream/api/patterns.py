@@ -7,8 +7,8 @@ given is taken as valid; :func:`valid` says whether it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
 _BLANK: Final = re.compile(r"[ \t\n\r\f]")
 
@@ -48,8 +48,82 @@ def within(inner: str, outer: str) -> bool:
     return len(seen) == len(wanted)
 
 
-def any_pair_collides(patterns: Sequence[str]) -> bool:
-    """Whether two different places of a list have a subject in common."""
-    return any(
-        collide(one, other) for at, one in enumerate(patterns) for other in patterns[at + 1 :] if one != other
-    )
+# ---------------------------------------------------------------------------------------------------- many at once
+
+
+def any_pair_collides(patterns: Iterable[str]) -> bool:
+    """Whether two different patterns have a subject in common.
+
+    The patterns become a tree of tokens, in which only branches that can meet are compared. So thousands of patterns take
+    milliseconds; each pair by itself would take seconds.
+    """
+    open_: list[tuple[_Tree, _Tree | None]] = [(_tree(patterns), None)]
+    while open_:
+        one, other = open_.pop()
+        if other is None:
+            if _REST in one and len(one) - (_END in one) > 1:
+                return True
+            any_token = one.get(_ANY)
+            if any_token is not None:
+                open_ += [(any_token, each) for token, each in one.items() if token not in _SPECIAL]
+            open_ += [(each, None) for token, each in one.items() if token != _END]
+            continue
+        if (
+            (_END in one and _END in other)
+            or (_REST in one and _goes_on(other))
+            or (_REST in other and _goes_on(one))
+        ):
+            return True
+        small, large = (one, other) if len(one) <= len(other) else (other, one)
+        open_ += [(each, large[token]) for token, each in small.items() if token != _END and token in large]
+        for left, right in ((one, other), (other, one)):
+            any_token = left.get(_ANY)
+            if any_token is not None:
+                open_ += [(any_token, each) for token, each in right.items() if token not in _SPECIAL]
+    return False
+
+
+def any_within_another(patterns: Sequence[str]) -> bool:
+    """Whether one pattern lies within another, or stands in the list twice. See :func:`any_pair_collides`."""
+    if len(set(patterns)) < len(patterns):
+        return True
+    open_: list[tuple[_Tree, _Tree | None]] = [(_tree(patterns), None)]
+    while open_:
+        inner, outer = open_.pop()
+        if outer is None:
+            if _REST in inner and len(inner) - (_END in inner) > 1:
+                return True
+            any_token = inner.get(_ANY)
+            if any_token is not None:
+                open_ += [(each, any_token) for token, each in inner.items() if token not in _SPECIAL]
+            open_ += [(each, None) for token, each in inner.items() if token != _END]
+            continue
+        if (_END in inner and _END in outer) or (_REST in outer and _goes_on(inner)):
+            return True
+        for token, each in inner.items():
+            if token not in {_END, _REST}:
+                open_ += [(each, outer[word]) for word in {token, _ANY} if word in outer]
+    return False
+
+
+#: Tokens below a place of the tree. `_END` says that a pattern ends there.
+_Tree: TypeAlias = dict[str, "_Tree"]
+_END: Final = ""
+_ANY: Final = "*"
+_REST: Final = ">"
+_SPECIAL: Final = frozenset({_END, _ANY, _REST})
+
+
+def _tree(patterns: Iterable[str]) -> _Tree:
+    root: _Tree = {}
+    for each in patterns:
+        at = root
+        for token in each.split("."):
+            at = at.setdefault(token, {})
+        at[_END] = {}
+    return root
+
+
+def _goes_on(at: _Tree) -> bool:
+    """Whether some pattern has a further token here."""
+    return len(at) > (_END in at)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jsproto.jetstream.api.patterns import any_pair_collides, collide, literal, valid, within
+from jsproto.jetstream.api.patterns import (
+    any_pair_collides,
+    any_within_another,
+    collide,
+    literal,
+    valid,
+    within,
+)
 from jsproto.testing import strategies
 from jsproto.wire.subjects import subject_matches
 
@@ -82,3 +91,50 @@ def test_what_the_server_subscribes_to_is_valid(subject: str) -> None:
     assert valid(subject)
     assert literal("a*b.c>")
     assert not literal("a.*")
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PATTERNS), max_size=6))
+def test_many_patterns_at_once_are_judged_as_pair_by_pair(patterns: list[str]) -> None:
+    places = list(enumerate(patterns))
+
+    assert any_pair_collides(patterns) == any(
+        collide(one, other) for one, other in product(patterns, repeat=2) if one != other
+    )
+    assert any_within_another(patterns) == any(
+        within(one, other) for (at, one), (place, other) in product(places, repeat=2) if at != place
+    )
+
+
+@pytest.mark.parametrize("judge", [any_pair_collides, any_within_another])
+@pytest.mark.parametrize(
+    "pattern",
+    [lambda n: f"orders.{n}.new", lambda n: f"{n}.*.new", lambda n: f"*.{n}", lambda n: f"a.*.{n}.>"],
+)
+def test_the_work_for_many_patterns_grows_with_their_number_alone(judge, pattern) -> None:
+    """Lines of code that run, which is the same on every machine."""
+
+    def work(size: int) -> int:
+        patterns, lines = [pattern(n) for n in range(size)], 0
+
+        def trace(_frame: object, event: str, _argument: object) -> object:
+            nonlocal lines
+            lines += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            assert judge(patterns) is False
+        finally:
+            sys.settrace(before)
+        return lines
+
+    assert work(1600) < 5 * work(400)
+
+
+def test_a_pattern_of_many_tokens_is_no_deep_recursion() -> None:
+    long = ".".join(["a"] * 5000)
+
+    assert any_pair_collides([f"{long}.*", f"{long}.b"])
+    assert not any_within_another([f"{long}.a", f"{long}.b"])
