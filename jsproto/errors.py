@@ -29,12 +29,18 @@ from __future__ import annotations
 from typing import Final
 
 _SHOWN: Final = 80
+_TOLD: Final = 1000
 
 
 def shorten(seen: object, limit: int = _SHOWN) -> str:
     """``repr`` of what was seen, cut to ``limit`` characters: an error is read by people."""
     text = repr(seen[: limit + 1] if isinstance(seen, (str, bytes, bytearray)) else seen)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def cut(text: str, limit: int = _TOLD) -> str:
+    """A text of the peer as it stands, cut to ``limit`` characters: how long it is was the peer's choice."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 class JsprotoError(Exception):
@@ -230,11 +236,12 @@ class ApiError(ServerError):
     Attributes:
         code: the HTTP-like code, 0 when the server sent none.
         err_code: the server's own number (``errors.json``), 0 when it sent none.
-        description: the server's text; it differs between versions, act on ``err_code``.
+        description: the server's text, at most 1,000 characters of it; it differs between versions, act on ``err_code``.
     """
 
     def __init__(self, code: int, err_code: int, description: str, asked: str = "") -> None:
         about = f" ({asked})" if asked else ""
+        description = cut(description)
         super().__init__(f"{description or 'no description'} [code {code}, err_code {err_code}]{about}")
         self.code = code
         self.err_code = err_code
@@ -243,9 +250,12 @@ class ApiError(ServerError):
 
 
 class StatusError(ServerError):
-    """A status frame that ended an operation: ``code`` and ``description`` as they were on the wire."""
+    """A status frame that ended an operation: ``code`` and ``description`` as they were on the wire, 1,000 characters at most."""
 
     def __init__(self, code: int, description: str, message: str = "") -> None:
-        super().__init__(message or f"server answered with status {code} {description}".rstrip())
+        description = cut(description)
+        super().__init__(
+            cut(message, 2 * _TOLD) or f"server answered with status {code} {description}".rstrip()
+        )
         self.code = code
         self.description = description

@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from jsproto.core.servers import Server, text_of_utf8
 from jsproto.errors import InvalidConfig
-from jsproto.wire.secret import Secretive, secret_bytes, secret_text
+from jsproto.wire.secret import Secret, Secretive, secret_bytes, secret_text
 
 
 @final
@@ -35,6 +35,12 @@ class Auth(Secretive):
     nkey: str | None = field(default=None, validator=text_of_utf8)
     signature: bytes | None = field(default=None, converter=secret_bytes, repr=False)
     nonce: str | None = field(default=None, converter=secret_text, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of it a server is told in CONNECT, and nobody else may hear."""
+        held = (self.password, self.token, self.jwt, self.sig)
+        return tuple(Secret(each) for each in held if each is not None)
 
     @property
     def sig(self) -> str | None:

@@ -115,6 +115,7 @@ class Connection:
         "_parser",
         "_pool",
         "_reason",
+        "_secrets",
         "_secured",
         "_unsent",
         "_verified",
@@ -145,6 +146,7 @@ class Connection:
         self._link = Link(ping_interval=options.ping_interval, max_pings_out=options.max_pings_out)
         self._verified = False
         self._secured = False
+        self._secrets: tuple[str, ...] = ()
         self._reason: Refusal | None = None
         #: What closed the connection, if not the user.
         self._why: JsprotoError | None = None
@@ -543,7 +545,7 @@ class Connection:
             self._informed(frame)
         elif isinstance(frame, Err):
             self.stats.errors += 1
-            self._refused(refusal(frame.text), now)
+            self._refused(refusal(frame.text, self._secrets), now)
         elif frame is Control.PING:
             self.stats.pings_in += 1
             self._outbound.append_control(PONG)
@@ -668,6 +670,7 @@ class Connection:
         self._link.move(LinkInput.INTRODUCED)
         options = self._options
         shown = for_server(auth, self.server)
+        self._secrets = shown.secrets
         connect = Connect(
             verbose=options.verbose,
             pedantic=options.pedantic,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final, final
 
@@ -22,6 +23,7 @@ from jsproto.errors import (
     StaleConnection,
     shorten,
 )
+from jsproto.wire.secret import without
 
 
 class Fate(Enum):
@@ -91,12 +93,15 @@ class Refusal:
     subject: str = ""
 
 
-def refusal(text: str) -> Refusal:
-    """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``."""
+def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
+    """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``.
+
+    ``secrets`` are what we told the server: a text that echoes one is judged as it came and shown without.
+    """
     lowered = text.lower()
     row = next((row for row in ROWS if lowered.startswith(row[0])), ("", Fate.UNKNOWN, ServerError))
     _, fate, kind = row
-    said = f"server said {shorten(text, 200)}"
+    said = f"server said {shorten(without(text, secrets), 200)}"
     if kind is PermissionViolation:
         quoted = _QUOTED.search(text)
         if quoted is None:

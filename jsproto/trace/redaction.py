@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from enum import Enum
 from hashlib import sha256
 from typing import Final, cast
 
 from jsproto.trace.format import escaped, hidden
 from jsproto.trace.framing import MESSAGES, SIZE, TOKENS, Framer, Piece
+from jsproto.wire.secret import SecretBytes, without
 
 REDACTED: Final = "[redacted]"
 
@@ -57,21 +59,46 @@ class Redactor:
 
     Args:
         keep: what is kept of that which users wrote.
+        secrets: those of the link, which both directions share: CONNECT brings them, and a ``-ERR`` may echo them.
     """
 
-    __slots__ = ("_framer", "_keep")
+    __slots__ = ("_framer", "_keep", "secrets")
 
-    def __init__(self, keep: Keep = Keep.LENGTH) -> None:
+    def __init__(self, keep: Keep = Keep.LENGTH, secrets: set[bytes] | None = None) -> None:
         self._keep = keep
         self._framer = Framer()
+        self.secrets: set[bytes] = set() if secrets is None else secrets
 
     def feed(self, data: bytes) -> list[str]:
         """The frames that these bytes complete, as text of the format, one each."""
-        return [shown(piece, self._keep) for piece in self._framer.feed(data)]
+        texts: list[str] = []
+        for piece in self._framer.feed(data):
+            line = piece[0].lstrip(b" \t")[:7].upper()
+            if line == b"CONNECT":
+                self.secrets.update(_secrets(piece[0]))
+            text = shown(piece, self._keep)
+            texts.append(silenced(text, self.secrets) if line.startswith(b"-ERR") else text)
+        return texts
 
     def rest(self) -> int:
         """Bytes left at the end of a link: of a frame that never became whole."""
         return self._framer.rest()
+
+
+def silenced(text: str, secrets: Iterable[bytes]) -> str:
+    """Text of the format in which a peer may have echoed a secret."""
+    sizes = {escaped(each): len(each) for each in secrets}
+    return without(text, sizes, lambda each: hidden(sizes[each]))
+
+
+def _secrets(line: bytes) -> set[bytes]:
+    """What a CONNECT holds that may not be told."""
+    members = _members(line) or {}
+    return {
+        SecretBytes(item.encode(errors="replace"))
+        for name, item in members.items()
+        if name not in {*_TOLD, "user", "nkey"} and isinstance(item, str) and item
+    }
 
 
 def shown(piece: Piece, keep: Keep) -> str:
@@ -127,12 +154,16 @@ def _odd(line: bytes) -> str:
 
 def _connect(line: bytes) -> str:
     """CONNECT without its secrets; one that is no JSON object may hold anything, anywhere."""
+    members = _members(line)
+    if members is None:
+        return "CONNECT " + hidden(max(1, len(line.strip()) - 8)) + escaped(line[len(line.rstrip()) :])
+    told = {name: item if name in _TOLD else REDACTED for name, item in members.items()}
+    return "CONNECT " + escaped(json.dumps(told, separators=(",", ":")).encode()) + "\\r\\n"
+
+
+def _members(line: bytes) -> dict[str, object] | None:
     try:
         value: object = json.loads(line.strip()[7:])
     except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return "CONNECT " + hidden(max(1, len(line.strip()) - 8)) + escaped(line[len(line.rstrip()) :])
-    members = cast("dict[str, object]", value)
-    told = {name: item if name in _TOLD else REDACTED for name, item in members.items()}
-    return "CONNECT " + escaped(json.dumps(told, separators=(",", ":")).encode()) + "\\r\\n"
+        return None
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None

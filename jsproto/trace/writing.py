@@ -11,7 +11,7 @@ from typing import Final, final
 
 from jsproto.trace import format as own
 from jsproto.trace.recording import Happened, Received, Record, Sent
-from jsproto.trace.redaction import Keep, Redactor
+from jsproto.trace.redaction import Keep, Redactor, silenced
 
 #: Events behind which a connection's name stands for another link.
 ENDS: Final = frozenset({"connected", "eof", "client_close", "closed", "lost"})
@@ -40,13 +40,14 @@ class TraceWriter:
         LocalProtocolError: a name in ``about`` that is more than one word, or a text of more than one line.
     """
 
-    __slots__ = ("_at", "_halves", "head", "keep", "reads")
+    __slots__ = ("_at", "_halves", "_secrets", "head", "keep", "reads")
 
     def __init__(self, keep: Keep = Keep.LENGTH, about: Mapping[str, str] | None = None) -> None:
         self.keep = keep
         self.reads = False
         self._at = -1.0
         self._halves: dict[tuple[str, str], Redactor] = {}
+        self._secrets: dict[str, set[bytes]] = {}
         self.head = own.first_lines({"payload": keep.value.lower(), **(about or {})})
 
     def lines(self, record: Record) -> str:
@@ -57,9 +58,11 @@ class TraceWriter:
         """
         if isinstance(record, Received | Sent):
             kind = "<" if isinstance(record, Received) else ">"
+            secrets = self._secrets.setdefault(record.conn, set())
             if kind == "<" and self.keep is Keep.FULL:
-                return self._clock(record.at) + own.record_line(record)
-            half = self._halves.setdefault((kind, record.conn), Redactor(self.keep))
+                line = own.record_line(record)
+                return self._clock(record.at) + (silenced(line, secrets) if b"-ERR" in record.data else line)
+            half = self._halves.setdefault((kind, record.conn), Redactor(self.keep, secrets))
             lines = [own.bytes_line(kind, record.conn, text) for text in half.feed(record.data)]
             if self.reads and kind == "<" and len(lines) != 1:
                 read = Happened(at=record.at, name=READ, conn=record.conn, detail={"frames": len(lines)})
@@ -75,6 +78,7 @@ class TraceWriter:
 
     def _ended(self, conn: str) -> str:
         lines = ""
+        self._secrets.pop(conn, None)
         for kind in "<>":
             half = self._halves.pop((kind, conn), None)
             left = half.rest() if half is not None else 0

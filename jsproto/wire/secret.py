@@ -16,7 +16,7 @@ Files with secrets are given by their names, and names are shown. So a name that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Self, SupportsIndex, TypeVar, cast, final
 
 from attrs import AttrsInstance, fields
@@ -24,6 +24,9 @@ from attrs import AttrsInstance, fields
 from jsproto.errors import InvalidConfig, LocalProtocolError
 
 T = TypeVar("T")
+
+#: A shorter secret than this stands in many words by chance, and what is missing there would tell it.
+_LONG: Final = 4
 
 #: Lines, a fence of PEM or creds, the seed of an nkey, a JWT.
 _CONTENT: Final = re.compile(r"[\r\n]|-----|\bS[A-Z2-7]{57}\b|\beyJ[\w-]+\.eyJ")
@@ -111,6 +114,17 @@ def secret_bytes(given: bytes | None) -> bytes | None:
 def secret_query(given: str | None) -> str | None:
     """Converter of a path: one with a query is a `Secret`, since a token may stand there."""
     return Secret(given) if isinstance(given, str) and "?" in given else given
+
+
+def without(text: str, secrets: Iterable[str], instead: Callable[[str], str] = lambda _: "***") -> str:
+    """A text of the peer without our secrets, the longest first. A short one is taken out only where it is a word of its own."""
+    for each in sorted(filter(None, secrets), key=len, reverse=True):
+        if len(each) >= _LONG:
+            text = text.replace(each, instead(each))
+        else:
+            shown = instead(each)
+            text = re.sub(rf"(?<!\w){re.escape(each)}(?!\w)", lambda _, shown=shown: shown, text)  # type: ignore[misc]
+    return text
 
 
 def fits_utf8(text: str) -> bool:

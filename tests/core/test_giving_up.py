@@ -9,7 +9,16 @@ import pytest
 from jsproto.core.auth import Auth
 from jsproto.core.events import Closed, Connected, Disconnected, HangUp
 from jsproto.core.options import Options
-from jsproto.errors import AuthorizationFailed, InvalidConfig, LinkError, TlsUnavailable
+from jsproto.core.refusals import refusal
+from jsproto.errors import (
+    ApiError,
+    AuthorizationFailed,
+    InvalidConfig,
+    LinkError,
+    StatusError,
+    TlsUnavailable,
+)
+from jsproto.jetstream.api.errors import Asked, api_error
 
 EVER = {"connect_sweeps": None, "reconnect_wait": 1.0}
 NUMBERS = {
@@ -197,3 +206,62 @@ def test_without_credentials_ws_is_as_it_was(wire):
     w.feed(TLS_ONLY)
 
     assert w.out().startswith(b"CONNECT {")
+
+
+# ---------------------------------------------------------------------------------------------- what a peer says
+
+CANARY = "cAnAry"
+
+
+def said(told):
+    """All that events say, of errors, reasons and details."""
+    parts = [getattr(each, name, None) for each in told for name in ("error", "detail", "reason")]
+    return " ".join(f"{part} {part!r} {getattr(part, 'args', '')}" for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization Violation for {CANARY}",
+        f'Permissions Violation for Publish to "a.{CANARY}"',
+        f"{CANARY} is no word of ours",
+        f"Unknown Protocol Operation {CANARY}{CANARY}",
+    ],
+)
+@pytest.mark.parametrize("url", [f"nats://u:{CANARY}@h", f"nats://{CANARY}@h"])
+def test_a_refusal_that_echoes_our_secret_is_shown_without_it(wire, text, url):
+    w = wire(url, connect_sweeps=None).greet().feed(f"-ERR '{text}'\r\n".encode())
+    told = w.told()
+    if not w.connection.closed:
+        told += w.down().told()
+
+    assert "server said" in said(told)
+    assert CANARY not in said(told)
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "shown"),
+    [
+        ("12", "pin 12 of 123, not 3.12", "pin *** of 123, not 3.***"),
+        ("violation", "Authorization violation", "Authorization ***"),
+        ("", "Authorization Violation", "Authorization Violation"),
+    ],
+)
+def test_a_text_is_judged_as_it_came_and_short_secrets_are_words(secret, text, shown):
+    judged = refusal(text, [secret])
+
+    assert f"server said '{shown}'" == str(judged.error)
+    assert refusal(text).fate is judged.fate
+
+
+def test_the_text_of_an_error_is_cut_however_much_a_server_says():
+    huge = "x" * 1_000_000
+    for error in (
+        ApiError(500, 1, huge),
+        StatusError(409, huge),
+        StatusError(409, "a", huge),
+        api_error({"code": 500, "err_code": 10_000, "description": huge}, Asked(what="a stream")),
+    ):
+        assert len(str(error)) < 3000
+        assert len(repr(error)) < 3000
+        assert len(error.description) <= 1000

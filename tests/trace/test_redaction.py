@@ -154,3 +154,24 @@ def test_a_frame_in_many_pieces_is_shown_when_it_is_whole():
         [],
         ["MSG a 2 9\\r\\n\\{9}\\r\\n"],
     ]
+
+
+@pytest.mark.parametrize("keep", Keep)
+def test_a_refusal_that_echoes_a_secret_is_written_without_it(keep):
+    writer = TraceWriter(keep)
+    writer.lines(Sent(at=0.0, conn="a", data=CONNECT))
+    text = "".join(
+        writer.lines(Received(at=0.0, conn="a", data=f"-ERR 'no {each}, {each}{each}'\r\n".encode()))
+        for each in ("sEcReT", "tOkEn", "jWt", "sIg")
+    )
+
+    assert [secret for secret in SECRETS if secret in text.replace("jWtjWt", "").replace("sIgsIg", "")] == []
+    assert 4 == text.count("-ERR")
+
+
+def test_what_another_link_was_told_is_no_secret_of_this_one():
+    writer = TraceWriter()
+    writer.lines(Sent(at=0.0, conn="a", data=CONNECT))
+    writer.lines(Happened(at=0.0, name="closed", conn="a", detail={}))
+
+    assert "sEcReT" in writer.lines(Received(at=0.0, conn="a", data=b"-ERR 'sEcReT'\r\n"))
