@@ -14,7 +14,9 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
     │   └── WebSocketFailed
     └── ServerError             the server: understood us and says no
-        ├── AuthorizationFailed  PermissionViolation
+        ├── AuthorizationFailed
+        ├── PermissionViolation
+        │   └── SubscriptionLimit
         ├── NoResponders  RequestTimeout (also a TimeoutError)
         ├── ApiError            an answer of the JetStream API, with code, err_code and description
         │   └── one class for each kind of answer that a client acts upon
@@ -216,6 +218,10 @@ class PermissionViolation(ServerError):
         if self.operation != "subscription" or self.subject != subject:
             return False
         return self.sid == sid if self.sid else self.queue == queue
+
+
+class SubscriptionLimit(PermissionViolation):
+    """The server takes no more subscriptions of this connection (``max_subscriptions``): this one was refused."""
 
 
 class NoResponders(ServerError):

@@ -8,6 +8,10 @@ come and go around it: `link_lost` and `restore` are all that it knows of them.
 A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that nothing which was
 on its way is lost. Every PING of this connection is answered in order, so the fences are one queue. The one that a drain
 waits for has a time limit: behind it the conversation is told as if the PONG had come, and nobody waits for a silent server.
+
+A server that takes no more subscriptions says so without naming the one that it refused (`Exchange.turn_away`). A SUB is unproven until the
+PONG behind it, or until something comes for it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as
+many as it complains of. After an UNSUB nobody can tell which, and all that are unproven count as refused: none may look alive in silence.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from jsproto.core.events import Event, Notice, NoticeKind, Ready
 from jsproto.core.outbound import Outbound
 from jsproto.core.router import MUX_SID, Router
 from jsproto.core.spares import Inbox, Spares
-from jsproto.errors import JsprotoError, LocalProtocolError
+from jsproto.errors import JsprotoError, LocalProtocolError, SubscriptionLimit
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_publish
 from jsproto.wire.frames import Delivery
@@ -82,17 +86,23 @@ class Exchange:
         events: what happened, shared with the connection, which hands it out.
         max_payload: most bytes of headers and payload that the server takes, 0 while unknown.
         up: whether the link is up.
+        complaints: what the server said of subscriptions that it does not take, in this segment.
     """
 
     __slots__ = (
+        "_answered",
         "_drains",
+        "_gave_up",
         "_moved",
         "_muxed",
         "_numbers",
         "_pongs",
         "_sids",
         "_spares",
+        "_turned_away",
+        "_unproven",
         "agenda",
+        "complaints",
         "events",
         "max_payload",
         "outbound",
@@ -117,6 +127,15 @@ class Exchange:
         self._numbers = 0
         self._muxed = False
         self._pongs: deque[Fence] = deque()
+        #: PONGs of this link so far.
+        self._answered = 0
+        #: SUBs of this link that nothing has proven yet, oldest first: how many PINGs went before, the subject and the queue, by sid.
+        self._unproven: dict[str, tuple[int, str, str]] = {}
+        #: Whether there was an UNSUB while some were unproven.
+        self._gave_up = False
+        #: The sids of those that were refused: their UNSUB gives nothing up.
+        self._turned_away: set[str] = set()
+        self.complaints: list[JsprotoError] = []
 
     # ------------------------------------------------------------------ life of a conversation
 
@@ -254,6 +273,8 @@ class Exchange:
             conversation.delivered(run, now)
             self.stir(conversation, now)
         elif sid == MUX_SID:
+            if self._unproven:
+                self._unproven.pop(MUX_SID, None)
             for found, token, frame in self.router.answers(run):
                 found.replied(token, frame, now)
                 self.stir(found, now)
@@ -265,6 +286,9 @@ class Exchange:
         if not self._pongs:
             return False
         number, token, sids = self._pongs.popleft()
+        self._answered += 1
+        if self._unproven:
+            self._prove()
         for sid in sids:
             self.router.unroute(sid)
         conversation = self.router.conversations.get(number)
@@ -284,6 +308,39 @@ class Exchange:
             conversation.refused(subject, error, now)
             self.stir(conversation, now)
 
+    def turn_away(self, now: float) -> None:
+        """The server took no more subscriptions, and refused one for each complaint, of those that were sent since the last PONG."""
+        said = str(self.complaints[0])
+        unproven = [sid for sid in self._unproven if not self._heard_of(sid)]
+        refused = unproven if self._gave_up else unproven[-len(self.complaints) :]
+        self.complaints.clear()
+        for sid in reversed(refused):
+            _, subject, queue = self._unproven.pop(sid)
+            self._turned_away.add(sid)
+            self.refused(subject, SubscriptionLimit(said, subject, "subscription", queue, sid), now)
+
+    def _heard_of(self, sid: str) -> bool:
+        """Whether something came for a subscription, or nobody waits for it any more."""
+        if sid == MUX_SID:
+            return False
+        conversation = self.router.routes.get(sid)
+        return conversation is None or (
+            conversation.port.sid == sid and conversation.port.received > conversation.port.before
+        )
+
+    def _prove(self) -> None:
+        """A PONG came: the server has taken what went before its PING."""
+        for sid, (before, _, _) in list(self._unproven.items()):
+            if before >= self._answered:
+                return
+            del self._unproven[sid]
+        self._forget_refusals()
+
+    def _forget_refusals(self) -> None:
+        self._unproven.clear()
+        self._gave_up = False
+        self._turned_away.clear()
+
     def report_unknown(self) -> None:
         """Say how many frames nobody waited for."""
         self.stats.unknown_sid += self.router.unknown
@@ -300,6 +357,8 @@ class Exchange:
     def link_lost(self) -> None:
         """Bytes and fences of the link are void, whether it was up or only an attempt."""
         self._pongs.clear()
+        self._answered = 0
+        self._forget_refusals()
         self.outbound.lost()
 
     def unplug(self) -> None:
@@ -398,10 +457,10 @@ class Exchange:
                 if command.sid not in router.routes:
                     router.route(command.sid, conversation)
                 if port.up:
-                    outbound.append_control(encode(command))
+                    self._subscribe(command)
             elif isinstance(command, Unsub):
                 if port.up:
-                    outbound.append_control(encode(command))
+                    self._unsubscribe(command)
                 if not command.limit:
                     retired.append(command.sid)
             else:
@@ -420,8 +479,18 @@ class Exchange:
         """Keep an inbox for whoever asks the same next; one too many is given up, and nothing can come to it."""
         port.clean = None
         sid = self._spares.keep(port.asked, inbox)
+        self._unproven.pop(inbox[0], None)
         if sid:
-            self.outbound.append_control(encode(Unsub(sid)))
+            self._unsubscribe(Unsub(sid))
 
     def _subscribe_mux(self) -> None:
-        self.outbound.append_control(encode(Sub(self.router.mux_subject, MUX_SID)))
+        self._subscribe(Sub(self.router.mux_subject, MUX_SID))
+
+    def _subscribe(self, command: Sub) -> None:
+        self._unproven[command.sid] = (self._answered + len(self._pongs), command.subject, command.queue)
+        self.outbound.append_control(encode(command))
+
+    def _unsubscribe(self, command: Unsub) -> None:
+        self._unproven.pop(command.sid, None)
+        self._gave_up = self._gave_up or (bool(self._unproven) and command.sid not in self._turned_away)
+        self.outbound.append_control(encode(command))

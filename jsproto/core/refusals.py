@@ -41,12 +41,13 @@ class Fate(Enum):
     UNKNOWN = "UNKNOWN"
 
 
+_FULL: Final = "maximum subscriptions exceeded"
 #: (how the text begins, in lower case; what follows for the link; the error). First match counts.
 ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
     ("permissions violation", Fate.STAYS, PermissionViolation),
     ("invalid subject", Fate.STAYS, ServerError),
     ("invalid publish subject", Fate.STAYS, ServerError),
-    ("maximum subscriptions exceeded", Fate.STAYS, ServerError),
+    (_FULL, Fate.STAYS, ServerError),
     ("authorization violation", Fate.LOCKED_OUT, AuthorizationFailed),
     (
         "authentication timeout",
@@ -86,11 +87,12 @@ _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 @final
 @frozen
 class Refusal:
-    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing."""
+    """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing; ``full``: it refuses a subscription and names none."""
 
     fate: Fate
     error: JsprotoError
     subject: str = ""
+    full: bool = False
 
 
 def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
@@ -108,7 +110,7 @@ def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
             return Refusal(fate, PermissionViolation(said))
         subject, queue, sid = (_unquoted(each or "") for each in quoted.groups()[1:])
         return Refusal(fate, PermissionViolation(said, subject, quoted[1].lower(), queue, sid), subject)
-    return Refusal(fate, kind(said))
+    return Refusal(fate, kind(said), full=row[0] == _FULL)
 
 
 def _unquoted(text: str) -> str:
