@@ -66,6 +66,7 @@ class ConnectOptions(TypedDict, total=False):
     ping_interval: float
     max_pings_out: int
     max_payload: int
+    max_control_line: int
     outbound_high: int
     outbound_low: int
     max_backlog: int

@@ -578,7 +578,10 @@ class Connection:
     def _refused(self, said: Refusal, now: float) -> None:
         if said.fate is Fate.STAYS:
             self._events.append(Notice(None, NoticeKind.SERVER_ERROR, said.error))
-            self._exchange.refused(said.subject, said.error, now)
+            if said.full:
+                self._exchange.complaints.append(said.error)
+            else:
+                self._exchange.refused(said.subject, said.error, now)
             return
         self._reason = said
         if self.connected:
@@ -588,6 +591,8 @@ class Connection:
         """Act on what the frames of one segment decided; the worst comes first."""
         if self._exchange.router.unknown:
             self._exchange.report_unknown()
+        if self._exchange.complaints:
+            self._exchange.turn_away(now)
         failure = self._parser.failure
         reason = self._reason
         if failure is not None:
@@ -615,8 +620,8 @@ class Connection:
         entry = self._pool.next(now)
         if entry is None:
             self._cut(self._final_failure(), now)
-        elif entry.not_before > now:
-            self._link.timers.set(LinkTimer.DIAL, entry.not_before)
+        elif (due := self._pool.due(entry)) > now:
+            self._link.timers.set(LinkTimer.DIAL, due)
         else:
             self._pool.dialled(entry, now)
             self._link.move(LinkInput.DIAL)
@@ -875,7 +880,8 @@ class Connection:
         return now
 
     def _new_parser(self) -> Parser:
-        return Parser(max_payload=self._options.max_payload)
+        options = self._options
+        return Parser(max_payload=options.max_payload, max_control_line=options.max_control_line)
 
     def _write(self, data: bytes) -> None:
         """Write while the link is not up: what is closing still takes it, what comes up later takes it then."""

@@ -134,6 +134,8 @@ class Options:
         move_on_lame_duck: leave a server that announces its end, if another is known.
         ping_interval: silence after which a PING is sent; ``max_pings_out`` of them unanswered end the link.
         max_payload: most that a delivered frame may announce; INFO can only lower it.
+        max_control_line: most bytes of a line that the server says, with subject and reply; more is needed only where the server's own
+            ``max_control_line`` was raised, which INFO does not tell.
         outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it is `Ready` again.
         max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
         drain_timeout: a drain of the connection that takes longer is cut; one of a single feed waits so long for the server.
@@ -167,6 +169,7 @@ class Options:
     ping_interval: float = field(default=120.0, validator=_seconds_above_zero)
     max_pings_out: int = field(default=2, validator=_count_from_one)
     max_payload: int = field(default=64 * 1024 * 1024, validator=_count_from_one)
+    max_control_line: int = field(default=65_536, validator=_count_from_one)
     outbound_high: int = field(default=4 * 1024 * 1024, validator=_count_from_one)
     outbound_low: int = field(default=1024 * 1024, validator=_count)
     max_backlog: int = field(default=8 * 1024 * 1024, validator=_count)

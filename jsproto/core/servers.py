@@ -4,7 +4,7 @@ Theory. Each server of the pool knows the earliest moment at which it may be dia
 moment on by a wait that doubles from ``reconnect_wait`` to ``reconnect_wait_max`` while attempts fail, plus jitter from
 injected entropy; only a verified handshake resets it. The next server is the one whose moment comes first, so a sweep
 over several servers needs no pause, one server alone is never hammered, and the first attempt after a healthy link is
-immediate. A server in lame duck mode is taken when nobody else may be dialled at that moment: never for ever, since
+immediate. Over all of them there are at most `MOST_DIALS` in a second. A server in lame duck mode is taken when nobody else may be dialled at that moment: never for ever, since
 the one that took its place may be gone, and it may be back itself.
 
 Servers learned by gossip inherit what the configured URL said about security and user: they are bare ``host:port``. What is
@@ -44,6 +44,9 @@ _BARE_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 #: Gossip is input from outside: so many servers are taken from one INFO, and so many in all.
 MAX_PER_INFO: Final = 256
 MAX_POOL: Final = 1024
+#: So many dials, to whomever, in any `SECOND`: a server may tell of hundreds.
+MOST_DIALS: Final = 16
+SECOND: Final = 1.0
 
 Entropy = Callable[[int], bytes]
 
@@ -316,6 +319,7 @@ class Pool(Stateful):
     """
 
     __slots__ = (
+        "_dials",
         "_entropy",
         "_jitter",
         "_jitter_tls",
@@ -326,6 +330,8 @@ class Pool(Stateful):
         "current",
         "entries",
     )
+
+    STATE: ClassVar[Codecs] = {"_dials": PLAIN}
 
     def __init__(
         self,
@@ -340,6 +346,8 @@ class Pool(Stateful):
         waits: Sequence[float] = (),
     ) -> None:
         self._entropy = entropy
+        #: When the newest dials were.
+        self._dials: list[float] = []
         self._wait = wait
         self._wait_max = max(wait, wait_max)
         self._waits = tuple(waits)
@@ -380,12 +388,20 @@ class Pool(Stateful):
 
     def hurry(self, now: float) -> None:
         """Whoever is next need not wait any longer."""
+        self._dials.clear()
         entry = self.next(now)
         if entry is not None:
             entry.not_before = min(entry.not_before, now)
 
+    def due(self, entry: Entry) -> float:
+        """When ``entry`` may be dialled: not before its own moment, and not as one too many in a second."""
+        if entry is self._wanted or len(self._dials) < MOST_DIALS:
+            return entry.not_before
+        return max(entry.not_before, self._dials[0] + SECOND)
+
     def dialled(self, entry: Entry, now: float) -> None:
         """``entry`` is being dialled: the next attempt at it must wait."""
+        self._dials = [*self._dials[-MOST_DIALS + 1 :], now]
         self.current = entry
         self._wanted = None
         if self._waits:

@@ -8,11 +8,15 @@ import pytest
 
 from jsproto.core.auth import Auth
 from jsproto.core.events import Closed, Connected, Disconnected, HangUp
+from jsproto.core.link import LinkState
 from jsproto.core.options import Options
 from jsproto.core.refusals import refusal
+from jsproto.core.servers import MOST_DIALS, SECOND
+from jsproto.core.subscription import Subscription
 from jsproto.errors import (
     ApiError,
     AuthorizationFailed,
+    ConnectFailed,
     InvalidConfig,
     LinkError,
     StatusError,
@@ -265,3 +269,61 @@ def test_the_text_of_an_error_is_cut_however_much_a_server_says():
         assert len(str(error)) < 3000
         assert len(repr(error)) < 3000
         assert len(error.description) <= 1000
+
+
+# ---------------------------------------------------------------------------------------------- pace
+
+
+def dials(w, until):
+    """When the connection dials while everybody refuses at once."""
+    moments = []
+    while w.now < until and not w.connection.closed:
+        w.redial()
+        moments.append(w.now)
+        w.down(ConnectFailed("refused"))
+    return moments
+
+
+def test_a_server_that_tells_of_hundreds_makes_no_storm(wire):
+    w = wire("nats://a:1", connect_sweeps=None).up(
+        connect_urls=[f"10.0.{n // 250}.{n % 250}:4222" for n in range(300)]
+    )
+    w.down()
+    moments = dials(w, 10.0)
+
+    assert max(sum(first <= each < first + SECOND for each in moments) for first in moments) == MOST_DIALS
+    assert len(moments) >= 9 * MOST_DIALS
+
+
+def test_whom_the_user_wants_waits_for_no_pace(wire):
+    w = wire("nats://a:1", connect_sweeps=None).up(connect_urls=[f"10.0.0.{n}:4222" for n in range(50)])
+    while w.connection.state is not LinkState.WAITING:
+        w.down()
+    w.connection.reconnect(w.now, server="a:1")
+
+    assert (0.0, LinkState.DIALING, "a") == (w.now, w.connection.state, w.connection.server.host)
+
+
+def test_a_few_servers_are_swept_without_a_pause(wire):
+    w = wire(*(f"nats://s{n}:1" for n in range(MOST_DIALS)), connect_sweeps=1)
+
+    assert [0.0] * (MOST_DIALS - 1) == [w.down().redial().now for _ in range(MOST_DIALS - 1)]
+
+
+# ---------------------------------------------------------------------------------------------- long lines
+
+
+def test_a_long_subject_is_delivered_as_long_as_the_option_lets_it(wire):
+    subject = "a" * 9000
+    line = f"MSG {subject} 2 2\r\nok\r\n".encode()
+    w = wire().up()
+    sub = w.open(Subscription(">"))
+
+    assert subject == w.feed(line).take(sub).subject
+
+    w = wire(max_control_line=8192).up()
+    w.open(Subscription(">"))
+    w.told()
+    w.feed(line)
+
+    assert any(isinstance(each, Disconnected) for each in w.told())
