@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from jsproto.errors import shorten
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.range_options import Way
@@ -154,9 +155,18 @@ class Reading:
     # ------------------------------------------------------------------ in a task
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The messages of one part as Arrow batches."""
+        """The messages of one part as Arrow batches.
+
+        Raises:
+            Unreadable: it is no part of this source; Spark's own, that stands for an empty plan, holds nothing.
+        """
         if isinstance(part, Part):
             yield from self._read(part)
+        elif part.value is not None:
+            raise Unreadable(
+                f"stream {self.settings.where.stream!r}: expected a part that this version of jsproto planned, seen {shorten(part)}: "
+                "driver and executors need the same version"
+            )
 
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
         where, read = self.settings.where, self.settings.read

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import (
     GreaterThan,
     GreaterThanOrEqual,
     In,
+    InputPartition,
     LessThan,
     LessThanOrEqual,
     Not,
@@ -128,6 +129,14 @@ def test_a_plan_is_fixed_and_travels(broker):
 
     assert list(range(1, 101)) == read(pickle.loads(pickle.dumps(made)), parts)
     assert 4 == len(parts)
+
+
+def test_a_part_that_is_not_ours_is_no_empty_one(broker):
+    made = reader(broker, new_stream(broker, 3))
+
+    assert [] == list(made.read(InputPartition(None)))  # Spark's own, for an empty plan
+    with pytest.raises(Unreadable, match="driver and executors need the same version"):
+        list(made.read(InputPartition((1, 4))))
 
 
 @pytest.mark.parametrize("mode", ["consumer", "direct"])

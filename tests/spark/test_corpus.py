@@ -245,6 +245,89 @@ def test_a_core_that_is_not_there_or_broken_is_named(other_core, tmp_path_factor
         list(elsewhere.judged_batches([batch_of({})], str(other_core)))
 
 
+def test_a_column_that_cannot_be_null_is_judged_like_one_that_can(other_core):
+    # Behind a filter Spark's schema says NOT NULL; the batches then did not fit, and all traces seemed to differ.
+    batch = batch_of(dict(list(CORPUS.items())[:5]))
+    strict = pa.schema([field.with_nullable(False) for field in rows.SCHEMA])
+    filtered = pa.RecordBatch.from_arrays(batch.columns, schema=strict)
+
+    there = [
+        row
+        for each in elsewhere.judged_batches([filtered, filtered], str(other_core))
+        for row in each.to_pylist()
+    ]
+
+    assert there == found_in([batch]) * 2
+
+
+def test_no_traces_are_no_failure(other_core):
+    assert [] == list(elsewhere.judged_batches([], str(other_core)))
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no more"), OSError("the disk is gone"), BrokenPipeError("Spark")]
+)
+def test_traces_that_cannot_be_read_are_no_end(other_core, error):
+    def traces():
+        yield batch_of(dict(list(CORPUS.items())[:2]))
+        raise error
+
+    with pytest.raises(type(error), match=str(error)):
+        list(elsewhere.judged_batches(traces(), str(other_core)))
+
+
+def test_batches_of_another_form_in_the_middle_are_no_end(other_core):
+    first = batch_of(dict(list(CORPUS.items())[:2]))
+
+    with pytest.raises(pa.ArrowInvalid):
+        list(elsewhere.judged_batches([first, first.drop_columns(["ev"])], str(other_core)))
+
+
+#: What another process may do instead of judging all traces and ending well; each was once taken for an end.
+ENDINGS = {
+    "the first half": "traces = list(traces)[:1]",
+    "exit": "import os; os._exit(0)",
+    "killed": "import os; os.kill(os.getpid(), 9)",
+    "words": "print('hello', flush=True); import os; os._exit(0)",
+    "raises": "raise ValueError('no judge')",
+}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_another_process_that_ends_too_early_is_no_end(other_core, tmp_path, monkeypatch, how):
+    # Adapters of its own, so that the second side is another one than this.
+    adapters = tmp_path / "adapters"
+    shutil.copytree(
+        Path(elsewhere.__file__).parents[1],
+        adapters / "jsproto_spark",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    file = adapters / "jsproto_spark" / "corpus" / "elsewhere.py"
+    text = file.read_text(encoding="utf-8")
+    assert 1 == text.count("        for batch in batches.judged_batches(coming):")
+    wrong = ENDINGS[how].replace("traces", "coming")
+    file.write_text(
+        text.replace(
+            "        for batch in batches.judged_batches(coming):",
+            f"        {wrong}\n        for batch in batches.judged_batches(coming):",
+        ),
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(elsewhere, "_ADAPTERS", adapters)
+    some = [batch_of(dict(list(CORPUS.items())[at : at + 3])) for at in (0, 3)]
+
+    with pytest.raises(RuntimeError, match="expected the version in"):
+        list(elsewhere.judged_batches(some, str(other_core)))
+
+
+def test_who_raises_while_it_reads_leaves_no_process_behind(other_core):
+    asking = elsewhere.judged_batches([batch_of(CORPUS)] * 3, str(other_core))
+    next(asking)
+
+    with pytest.raises(KeyError):
+        asking.throw(KeyError("elsewhere"))
+
+
 def test_who_wants_no_more_leaves_no_process_behind(other_core):
     asking = elsewhere.judged_batches([batch_of(CORPUS)] * 3, str(other_core))
     assert next(asking).num_rows == len(CORPUS)
