@@ -146,7 +146,7 @@ class Read:
     max_records_per_partition: int = _option(Form.COUNT, default=1_000_000, means="most sequences of one task", uses=_READS, kafka="maxRecordsPerPartition")
     include_headers: bool = _option(Form.FLAG, default=True, means="whether there is a column headers when no schema is given", uses=_READS, kafka="includeHeaders")
     headers_format: str | None = _option(Form.WORD, default=None, means="the form of the column headers: map of lists, array of pairs in their order, or none", uses=_READS, words=("map", "array", "none"))
-    read_mode: str = _option(Form.WORD, default="auto", means="read by consumers or by direct gets; auto takes direct for work-queue streams and mirrors", uses=_READS, words=("auto", "consumer", "direct"))
+    read_mode: str = _option(Form.WORD, default="auto", means="read by consumers or by direct gets; auto takes direct for work-queue streams, and for mirrors that allow it (allow_direct, server 2.11)", uses=_READS, words=("auto", "consumer", "direct"))
     release_mode: str = _option(Form.WORD, default="none", means="what a processed range means to the stream: nothing, the cursor goes on, or it is purged", uses=_STREAM, words=("none", "cursor", "purge"))
     release_on: str = _option(Form.WORD, default="commit", means="released with Spark's commit, which never comes for the last batch of a run, or when the next one is planned", uses=_STREAM, words=("commit", "nextPlan"))
     cursor: str | None = _option(Form.CONSUMER, default=None, means="the durable consumer of releaseMode cursor; it is made if it is not there", uses=_STREAM)

@@ -2,8 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.enums import RetentionPolicy
+from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangeFacts
+from jsproto.wire.info import release_of
+
+#: The first server that answers direct gets in batches.
+_BATCHES: Final = (2, 11)
+
+
+def way(facts: RangeFacts, wished: Way, version: str) -> Way:
+    """How a range is read: as wished, and without a wish a mirror directly if that can be; its origin has consumers enough.
+
+    Args:
+        facts: the stream.
+        wished: what the option says.
+        version: the server's.
+
+    Raises:
+        InvalidConfig: it cannot be read in this way.
+    """
+    release = release_of(version)
+    batches = release is None or release >= _BATCHES
+    chosen = wished
+    if wished is Way.AUTO and facts.mirror and facts.allow_direct and batches:
+        chosen = Way.DIRECT
+    chosen = facts.way(chosen)
+    if chosen is Way.DIRECT and not batches:
+        raise InvalidConfig(
+            f"expected a server of 2.11 or newer, which answers direct gets in batches, seen {version}"
+        )
+    return chosen
 
 
 def behind(facts: RangeFacts) -> int:

@@ -22,7 +22,7 @@ from jsproto_spark import planning
 from jsproto_spark.arrow import arrow_schema, asked, batches
 from jsproto_spark.columns import chosen, places_only
 from jsproto_spark.errors import Unreadable, naming, vanished
-from jsproto_spark.link import asking, jetstream
+from jsproto_spark.link import asking, client, jetstream
 from jsproto_spark.options import Settings
 
 _WAYS = {"auto": Way.AUTO, "consumer": Way.CONSUMER, "direct": Way.DIRECT}
@@ -141,14 +141,17 @@ class Reading:
             first = planning.vanished(lo, hi, facts, filtered=bool(self.subjects))
             if first is not None:
                 raise vanished(facts.stream, lo, first)
-        with naming(self.settings.where.stream, "readMode"):
+        where = self.settings.where
+        with naming(where.stream):
+            version = client(where, 0.0).info.version
+        with naming(where.stream, "readMode"):
             plan: RangePlan = plan_of(
                 facts,
                 lo=lo,
                 hi=hi,
                 partitions=read.min_partitions,
                 max_messages=read.max_records_per_partition,
-                way=_WAYS[read.read_mode],
+                way=planning.way(facts, _WAYS[read.read_mode], version),
             )
         return [Part(part.lo, part.hi, plan.way, facts.created, self.subjects) for part in plan.parts]
 

@@ -34,7 +34,8 @@ class RangeFacts:
         bytes: how many bytes they are.
         retention: when it lets go of a message, in the server's words.
         replicas: how many servers hold it.
-        allow_direct: whether direct gets are answered.
+        allow_direct: whether direct gets are answered. A mirror's ``mirror_direct`` says nothing of that: it answers those for its
+            origin (stream.go ``subscribeToMirrorDirect``).
         mirror: whether it is the mirror of another stream.
         compacts: whether it keeps only the newest messages of each subject: then its beginning also moves over values that
             were replaced.
@@ -65,7 +66,7 @@ class RangeFacts:
             bytes=state.bytes,
             retention=str(config.retention or RetentionPolicy.LIMITS),
             replicas=config.num_replicas or 1,
-            allow_direct=bool(config.allow_direct or config.mirror_direct),
+            allow_direct=bool(config.allow_direct),
             mirror=config.mirror is not None,
             compacts=(config.max_msgs_per_subject or 0) > 0,
         )

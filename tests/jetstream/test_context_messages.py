@@ -30,7 +30,7 @@ def test_a_message_is_asked_for_directly_if_the_stream_is_known_to_allow_it(mess
     assert not messages.direct
     assert not known().direct
     assert known(allow_direct=True).direct
-    assert known(mirror_direct=True).direct
+    assert not known(mirror_direct=True).direct  # it answers for its origin
     assert asked(opened(messages.by_seq(3)))[0] == API
     assert asked(opened(messages.by_seq(3, direct=True)))[0] == DIRECT
     assert asked(opened(known(allow_direct=True).by_seq(3)))[0] == DIRECT

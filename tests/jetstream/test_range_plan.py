@@ -51,7 +51,7 @@ def test_what_it_did_not_say_is_what_the_server_takes():
     assert (seen.retention, seen.replicas, seen.allow_direct, seen.mirror, seen.compacts) == (
         "limits",
         1,
-        True,
+        False,  # a mirror answers direct gets for its origin, not for itself
         True,
         False,
     )
@@ -126,6 +126,7 @@ def test_how_it_is_read(config, wished, way):
         ({"retention": "workqueue"}, Way.AUTO, "allow_direct"),
         ({"retention": "workqueue", "allow_direct": True}, Way.CONSUMER, "10084"),
         ({}, Way.DIRECT, "allow_direct"),
+        ({"mirror": {"name": "O"}, "mirror_direct": True}, Way.DIRECT, "allow_direct"),
     ],
 )
 def test_a_way_that_the_stream_does_not_allow(config, wished, expected):

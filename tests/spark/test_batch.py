@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 
 from jsproto.errors import Disconnected
 from jsproto.jetstream.api.checks import check_consumer
-from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.stream import StreamConfig, StreamSource
 from jsproto.jetstream.errors import DataLost
 from jsproto.jetstream.range_options import RangeOptions, Way
 from jsproto.jetstream.range_rows import StoredRows
@@ -208,6 +208,39 @@ def test_direct_gets_that_are_not_allowed_are_one_line_that_names_the_option(bro
 
     assert stream.name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_mirror_is_read_directly_only_if_it_answers_for_itself(broker, allowed, eventually):
+    # The mirror of a stream with direct gets has mirror_direct, by which it answers for its origin and not for itself.
+    origin = new_stream(broker, 30)
+    made = broker.jetstream().create_stream(
+        name=origin.name + "M", mirror=StreamSource(name=origin.name), storage="memory", allow_direct=allowed
+    )
+    mirror = broker.jetstream().stream(made.name)
+    eventually(lambda: mirror.info().state.last_seq == 30)
+
+    assert mirror.info().config.mirror_direct
+    plan = reader(broker, mirror)
+    [part] = plan.partitions()
+    assert part.way is (Way.DIRECT if allowed else Way.CONSUMER)
+    assert list(range(1, 31)) == read(plan, [part])
+    assert list(range(1, 31)) == rows(broker, mirror, readMode="consumer")
+    assert 7 == made.messages.by_seq(7).seq  # the handle knows the stream, so it may ask directly
+    if allowed:
+        assert list(range(1, 31)) == rows(broker, mirror, readMode="direct")
+    else:
+        with pytest.raises(Unreadable, match=r"see option readMode.*allow_direct"):
+            reader(broker, mirror, readMode="direct").partitions()
+
+
+def test_direct_gets_in_batches_are_not_asked_of_an_older_server(start_server):
+    with connect(start_server(version="2.10.26").url) as nc:
+        stream = new_stream(nc, 3)
+
+        assert [1, 2, 3] == rows(nc, stream)
+        with pytest.raises(Unreadable, match=r"see option readMode.*expected a server of 2\.11 or newer"):
+            reader(nc, stream, readMode="direct").partitions()
 
 
 def test_a_beginning_that_is_gone_is_a_loss_unless_it_is_allowed(broker):

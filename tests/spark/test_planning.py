@@ -5,9 +5,11 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangeFacts
-from jsproto_spark.planning import behind, capped, vanished
+from jsproto_spark.planning import behind, capped, vanished, way
 
 FACTS = RangeFacts(
     stream="S",
@@ -76,3 +78,29 @@ def test_what_was_replaced_or_meant_for_others_is_no_loss():
     assert vanished(1, 150, evolve(FACTS, compacts=True), filtered=False) is None
     assert vanished(1, 150, evolve(FACTS, retention="interest"), filtered=True) is None
     assert 101 == vanished(1, 150, evolve(FACTS, retention="interest"), filtered=False)
+
+
+@pytest.mark.parametrize(
+    ("facts", "wished", "version", "seen"),
+    [
+        ({"mirror": True, "allow_direct": True}, Way.AUTO, "2.11.0", Way.DIRECT),
+        ({"mirror": True, "allow_direct": True}, Way.CONSUMER, "2.11.0", Way.CONSUMER),
+        ({"mirror": True, "allow_direct": True}, Way.AUTO, "2.10.26", Way.CONSUMER),
+        ({"mirror": True}, Way.AUTO, "2.15.1", Way.CONSUMER),
+        ({"allow_direct": True}, Way.AUTO, "2.15.1", Way.CONSUMER),
+        ({"allow_direct": True, "retention": "workqueue"}, Way.AUTO, "2.15.1", Way.DIRECT),
+        ({"allow_direct": True}, Way.DIRECT, "no version", Way.DIRECT),
+        ({"mirror": True}, Way.DIRECT, "2.15.1", "allow_direct"),
+        ({"retention": "workqueue"}, Way.AUTO, "2.15.1", "allow_direct"),
+        ({"allow_direct": True}, Way.DIRECT, "2.10.26", "expected a server of 2.11 or newer"),
+        ({"allow_direct": True, "retention": "workqueue"}, Way.AUTO, "2.9.10", "2.11"),
+    ],
+)
+def test_how_a_range_is_read_depends_on_the_stream_and_on_the_server(facts, wished, version, seen):
+    there = evolve(FACTS, **facts)
+
+    if isinstance(seen, Way):
+        assert seen is way(there, wished, version)
+    else:
+        with pytest.raises(InvalidConfig, match=seen):
+            way(there, wished, version)

@@ -484,9 +484,7 @@ class Stream:
     def messages(self) -> StoredMessages:
         """The messages that it holds."""
         known = None if self.cached is None else self.cached.config
-        return StoredMessages(
-            stream=self, direct=known is not None and bool(known.allow_direct or known.mirror_direct)
-        )
+        return StoredMessages(stream=self, direct=known is not None and bool(known.allow_direct))
 
     # ------------------------------------------------------------------ consumers
 
