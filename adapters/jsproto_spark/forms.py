@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from itertools import permutations
 from typing import Final
 
 from jsproto.core.options import servers_of
 from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.api.patterns import within
 from jsproto.jetstream.api.values import UINT64_MAX, Timestamp
 from jsproto.wire.secret import file_name
 from jsproto.wire.subjects import (
@@ -167,4 +169,9 @@ def _subjects(text: str) -> tuple[str, ...]:
     subjects = tuple(dict.fromkeys(each.strip() for each in text.split(",")))
     for subject in subjects:
         subscription_subject(subject)
+    for one, other in permutations(subjects, 2):
+        if within(one, other):
+            raise InvalidConfig(
+                f"expected subjects none of which holds another, seen {shorten(one)} within {shorten(other)}: leave it out"
+            )
     return subjects

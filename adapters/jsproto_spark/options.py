@@ -13,6 +13,7 @@ A field of the three classes is a row of the table; its name in Spark is the sam
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any, Final, TypeVar, cast, final
 
@@ -209,6 +210,12 @@ _BY_KEY: Final[dict[str, Option]] = {
 #: What Spark itself puts among the options of a sink.
 _SPARKS_OWN: Final = frozenset({"checkpointlocation", "queryname"})
 
+#: What to do instead of a table, whose options Spark gives to no source in Python.
+TABLE: Final = (
+    "Spark gives the options of a table made by CREATE TABLE or saveAsTable to no source in Python: "
+    "use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (servers '...', stream '...'), or spark.read and df.write"
+)
+
 _Part = TypeVar("_Part", Where, Read, Write)
 
 
@@ -247,7 +254,10 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
     stream = _stream_of(given)
     for option in OPTIONS:
         if option.required and not found.get(option.name):
-            raise InvalidOption(f"stream {stream}: expected the option {option.name} for a {use}, seen none")
+            table = "" if found else f"; {TABLE}"
+            raise InvalidOption(
+                f"stream {stream}: expected the option {option.name} for a {use}, seen none{table}"
+            )
         if option.name in found and use not in option.uses:
             uses = ", ".join(str(each) for each in Use if each in option.uses)
             raise InvalidOption(
@@ -331,9 +341,46 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
         yield ("stallWait", "ackTimeout"), why
 
 
+#: Words that are no option of any name like ours, and what to do instead. Spark's own first, then those of Kafka and of NATS clients.
+_INSTEAD: Final[dict[str, str]] = {
+    "provider": TABLE,
+    "path": "a stream is no path: give it as the option stream, and call load() and start() without a path",
+    "paths": "a stream is no path: give it as the option stream, and call load() without paths",
+    "password": "a secret is no option: set a variable and name it with passwordEnv, beside user",
+    "token": "a secret is no option: set a variable and name it with tokenEnv",
+    "credentials": "a secret is no option: name a creds file with credentialsFile, or a variable with credentialsEnv",
+    "creds": "a secret is no option: name a creds file with credentialsFile, or a variable with credentialsEnv",
+    "seed": "a secret is no option: name a file with nkeySeedFile",
+    "nkey": "a secret is no option: name a file with nkeySeedFile",
+    "url": "the addresses are the option servers",
+    "host": "the addresses are the option servers",
+    "group.id": "Spark's checkpoint knows where a query is, so there is no group; consumerNamePrefix names the short-lived consumers",
+    "kafka.group.id": "Spark's checkpoint knows where a query is, so there is no group; consumerNamePrefix names the short-lived consumers",
+    "durable": "Spark's checkpoint knows where a query is; a durable consumer that follows it is the option cursor",
+    "consumer": "Spark's checkpoint knows where a query is; a durable consumer that follows it is the option cursor",
+    "minoffsetspertrigger": "there is none like it: a trigger takes what is there",
+    "maxtriggerdelay": "there is none like it: a trigger takes what is there",
+    "assign": "partitions are planned for each range; subjects says what is read",
+    "kafka.sasl.jaas.config": "user with passwordEnv, tokenEnv, credentialsFile, or nkeySeedFile say who connects",
+    "kafka.security.protocol": "tlsCaFile, tlsCertFile or tls:// in servers ask for TLS",
+}
+_KAFKAS: Final[dict[str, str]] = {
+    word.strip().lower(): option.name for option in OPTIONS for word in option.kafka.split(",") if word
+}
+
+
 def _meant(key: str) -> str:
-    """What somebody may have meant who wrote Kafka's word, or another case of nothing."""
-    for option in OPTIONS:
-        if key.lower() in {word.strip().lower() for word in option.kafka.split(",")}:
-            return f"; here it is {option.name}"
-    return ""
+    """What somebody may have meant who wrote Spark's, Kafka's or another client's word, or mistyped ours."""
+    word = key.lower()
+    if word in _KAFKAS:
+        return f"; here it is {_KAFKAS[word]}"
+    if word in _INSTEAD:
+        return f"; {_INSTEAD[word]}"
+    if word.startswith("kafka."):
+        return "; no option of Kafka's client means anything here, see the table of options for what each is called"
+    close = get_close_matches(word, [*_BY_KEY, *_KAFKAS, *_INSTEAD], 1, 0.75)
+    if not close:
+        return ""
+    if close[0] in _BY_KEY:
+        return f"; is {_BY_KEY[close[0]].name} meant?"
+    return f"; is {close[0]} meant?{_meant(close[0]).replace(';', ' Then', 1)}"
