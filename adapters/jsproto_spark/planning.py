@@ -1,13 +1,19 @@
-"""How far a micro-batch goes: arithmetic on what the stream says of itself. How a range is cut into tasks says the core's plan."""
+"""How far a micro-batch goes and how it is cut into tasks: arithmetic on what the stream says of itself.
+
+Theory. The core's plan cuts a range by its width in sequences. Where messages were deleted, or filters let few through, equal widths hold
+very unequal work, and a hole of a million sequences makes tasks that find nothing. What is there is asked of the stream's leader, which knows
+the next message behind a sequence. So a batch and each of its parts begin at a message, and nothing is planned for a hole.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.enums import RetentionPolicy
 from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.range_plan import RangeFacts
+from jsproto.jetstream.range_plan import RangeFacts, RangePart
 from jsproto.wire.info import release_of
 
 #: The first server that answers direct gets in batches.
@@ -36,6 +42,47 @@ def way(facts: RangeFacts, wished: Way, version: str) -> Way:
             f"expected a server of 2.11 or newer, which answers direct gets in batches, seen {version}"
         )
     return chosen
+
+
+#: How much narrower parts become if there are too few of them, and how often that is tried.
+_NARROWER: Final = 4
+_TRIES: Final = 12
+
+
+def holes(facts: RangeFacts) -> bool:
+    """Whether sequences are missing between the first and the last message."""
+    return facts.messages < facts.last_seq + 1 - facts.first_seq
+
+
+def there(
+    parts: tuple[RangePart, ...], least: int, after: Callable[[int], int | None]
+) -> tuple[RangePart, ...]:
+    """The same range in parts that each begin with a message: nothing is planned for what is not there.
+
+    Args:
+        parts: the range, cut by width.
+        least: so many parts there should be, if there are so many messages; it may be up to four times as many.
+        after: the first message from a sequence on, ``None`` if there is none.
+    """
+    if len(parts) < 2:  # one part finds out by itself
+        return parts
+    lo, hi = parts[0].lo, parts[-1].hi
+    width = max(map(len, parts))
+    found = _walked(lo, hi, width, after)
+    for _ in range(_TRIES):
+        if not found or len(found) >= least or width == 1:
+            break
+        width = max(1, width // _NARROWER)
+        found = _walked(found[0].lo, hi, width, after)
+    return found
+
+
+def _walked(lo: int, hi: int, width: int, after: Callable[[int], int | None]) -> tuple[RangePart, ...]:
+    found: list[RangePart] = []
+    while lo < hi and (seq := after(lo)) is not None and seq < hi:
+        lo = min(seq + width, hi)
+        found.append(RangePart(seq, lo))
+    return tuple(found)
 
 
 def behind(facts: RangeFacts) -> int:

@@ -7,7 +7,9 @@ done; here its runs become Arrow batches. The reader is left by a ``with``, howe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from typing import Final, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -15,15 +17,26 @@ from pyspark.sql.types import StructType
 
 from jsproto.errors import shorten
 from jsproto.jetstream.api.errors import MessageNotFound
+from jsproto.jetstream.api.patterns import collide
+from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
+from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_rows import Rows
+from jsproto_io._sync import Feed
 from jsproto_spark import planning
 from jsproto_spark.arrow import arrow_schema, asked, batches
 from jsproto_spark.columns import chosen, places_only
 from jsproto_spark.errors import Unreadable, naming, vanished
 from jsproto_spark.link import asking, client, jetstream
 from jsproto_spark.options import Settings
+
+_LOG: Final = logging.getLogger("jsproto_spark")
+#: Where more subjects are read than this, the leader is not asked for the next message of each.
+_ASKED: Final = 16
+#: What people write between subjects instead of a comma. A subject may have it, but hardly any has.
+_NO_COMMAS: Final = ";|"
 
 _WAYS = {"auto": Way.AUTO, "consumer": Way.CONSUMER, "direct": Way.DIRECT}
 
@@ -58,6 +71,7 @@ class Reading:
         self.columns = chosen(asked(schema), settings.where.stream, settings.read.headers_format)
         self.schema = schema
         self.subjects = settings.read.subjects
+        self.looked = not self.subjects
 
     # ------------------------------------------------------------------ on the driver
 
@@ -69,8 +83,28 @@ class Reading:
         """
         where = self.settings.where
         with naming(where.stream):
-            return asking(
-                where, where.request_timeout, lambda js: RangeFacts.of(js.stream(where.stream).info())
+            info = asking(where, where.request_timeout, lambda js: js.stream(where.stream).info())
+        if not self.looked:
+            self._look(info)
+            self.looked = True
+        return RangeFacts.of(info)
+
+    def _look(self, info: StreamInfo) -> None:
+        """Each of the subjects can match something.
+
+        Raises:
+            Unreadable: one that cannot: nothing is stored under it, and the stream takes no such subject.
+        """
+        config = info.config
+        taken = () if config.mirror or config.sources or config.subject_transform else config.subjects
+        for subject in self.settings.read.subjects:
+            fits = not taken or any(collide(subject, each) for each in taken)
+            if (fits and not any(sign in subject for sign in _NO_COMMAS)) or self.next_of(subject, 1):
+                continue
+            stores = f", which stores {shorten(', '.join(taken))}" if taken else ""
+            raise Unreadable(
+                f"stream {config.name!r}, see option subjects: expected subjects of the stream{stores}, with commas between, seen "
+                f"{shorten(subject)}: nothing is stored under it"
             )
 
     def start(self, facts: RangeFacts, default: str) -> int:
@@ -84,6 +118,11 @@ class Reading:
         if moment is None:
             begin = read.starting_offsets or default
             if isinstance(begin, int):
+                if begin > planning.behind(facts) and read.fail_on_data_loss:
+                    raise Unreadable(
+                        f"stream {self.settings.where.stream!r}, see option startingOffsets: expected a sequence up to "
+                        f"{planning.behind(facts)}, which is the next one of the stream, seen {begin}"
+                    )
                 return begin
             return facts.first_seq if begin == "earliest" else planning.behind(facts)
         seq = self.since(moment)
@@ -101,6 +140,15 @@ class Reading:
         if read.ending_timestamp is not None:
             return min(self.since(read.ending_timestamp) or behind, behind)
         return min(read.ending_offsets, behind) if isinstance(read.ending_offsets, int) else behind
+
+    def after(self, seq: int) -> int | None:
+        """The first sequence from ``seq`` on of a message that is read; ``None`` if there is none."""
+        found = [self.next_of(subject, seq) for subject in self.subjects or (">",)]
+        return min((each for each in found if each is not None), default=None)
+
+    def sparse(self, facts: RangeFacts) -> bool:
+        """Whether it is worth asking where messages are: some sequences may hold none, and few questions say which."""
+        return (bool(self.subjects) or planning.holes(facts)) and len(self.subjects) <= _ASKED
 
     def next_of(self, subject: str, seq: int) -> int | None:
         """The first sequence from ``seq`` on under a subject, wildcards allowed; ``None`` if there is none. The stream's leader answers."""
@@ -137,10 +185,11 @@ class Reading:
         read = self.settings.read
         if lo >= hi:
             return []
-        if read.fail_on_data_loss:
-            first = planning.vanished(lo, hi, facts, filtered=bool(self.subjects))
-            if first is not None:
+        first = planning.vanished(lo, hi, facts, filtered=bool(self.subjects))
+        if first is not None:
+            if read.fail_on_data_loss:
                 raise vanished(facts.stream, lo, first)
+            tell_loss(facts.stream, lo, first)
         where = self.settings.where
         with naming(where.stream):
             version = client(where, 0.0).info.version
@@ -153,7 +202,10 @@ class Reading:
                 max_messages=read.max_records_per_partition,
                 way=planning.way(facts, _WAYS[read.read_mode], version),
             )
-        return [Part(part.lo, part.hi, plan.way, facts.created, self.subjects) for part in plan.parts]
+        parts = plan.parts
+        if self.sparse(facts):
+            parts = planning.there(parts, min(read.min_partitions, len(parts)), self.after)
+        return [Part(part.lo, part.hi, plan.way, facts.created, self.subjects) for part in parts]
 
     # ------------------------------------------------------------------ in a task
 
@@ -187,3 +239,15 @@ class Reading:
                 name_prefix=f"{read.consumer_name_prefix}-",
             ) as feed:
                 yield from batches(feed, self.columns, arrow_schema(self.columns, self.schema))
+                for lost in cast("RangeReader", cast("Feed[Rows]", feed).feed).lost:
+                    tell_loss(where.stream, lost.first, lost.until)
+
+
+def tell_loss(stream: str, lo: int, until: int) -> None:
+    """Say what is missing where that is no error: who looks for missing rows finds it in the log of the driver or of the task."""
+    _LOG.warning(
+        "stream %r: messages from sequence %d to %d were removed before they were read, and failOnDataLoss is false: they are in no row",
+        stream,
+        lo,
+        until - 1,
+    )

@@ -167,7 +167,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         return evolve(begin, what=self.what)
 
     def _limited(self, begin: int, end: int, facts: RangeFacts) -> int:
-        """The end of a micro-batch within the options' limits, which count from the first message that passes the filters."""
+        """The end of a micro-batch within the options' limits, which count from the first message that is there and passes the filters."""
         reading = self.reading
         read = reading.settings.read
 
@@ -181,9 +181,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
             )
 
         stop = capped(begin)
-        if stop < end and reading.subjects:
-            found = [
-                seq for subject in reading.subjects if (seq := reading.next_of(subject, begin)) is not None
-            ]
-            stop = capped(min(found)) if found and min(found) < end else end
+        if stop < end and reading.sparse(facts):
+            found = reading.after(max(begin, facts.first_seq))
+            stop = capped(found) if found is not None and found < end else end
         return stop

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from jsproto.errors import NoResponders
 from jsproto.jetstream.api.publish_checks import check_window, refuse
 from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto_io._sync import Sink
@@ -81,7 +83,7 @@ class Writing:
     def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
         """Publish the rows of one task, and wait until every one is acknowledged."""
         where, write = self.settings.where, self.settings.write
-        with naming(where.stream):
+        with naming(where.stream), _answered(where.stream):
             window = PublishWindow(
                 max_pending=write.window,
                 max_bytes=write.max_inflight_bytes,
@@ -141,6 +143,19 @@ class Writing:
             len(done),
             self.settings.where.stream,
         )
+
+
+@contextmanager
+def _answered(stream: str) -> Generator[None]:
+    """Nobody answers a publish where no stream stores the subject; the driver has asked JetStream before, so it is there."""
+    try:
+        yield
+    except NoResponders as error:
+        text = " ".join(str(error).split())
+        raise Unreadable(
+            f"stream {stream!r}, see option subject, or the column: expected a subject that the stream stores, seen one that no stream "
+            f"does: {type(error).__name__}: {text}"
+        ) from None
 
 
 class BatchWriter(Carrying, DataSourceArrowWriter):

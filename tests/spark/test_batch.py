@@ -243,6 +243,84 @@ def test_direct_gets_in_batches_are_not_asked_of_an_older_server(start_server):
             reader(nc, stream, readMode="direct").partitions()
 
 
+@pytest.mark.parametrize("subjects", ["{0}.0;{0}.1", "{0}.1,elsewhere.>", "{0}"])
+def test_a_subject_under_which_nothing_can_be_is_refused_when_the_range_is_planned(broker, subjects):
+    # A semicolon instead of a comma read nothing, and that without a word.
+    stream = new_stream(broker, 9)
+    with pytest.raises(
+        Unreadable, match="see option subjects: expected subjects of the stream, which stores"
+    ) as caught:
+        reader(broker, stream, subjects=subjects.format(stream.name)).partitions()
+    assert "with commas between" in str(caught.value)
+
+
+def test_a_subject_with_a_semicolon_is_refused_even_where_the_stream_takes_it_unless_it_is_there(broker):
+    stream = new_stream(broker, 3)
+    odd = f"{stream.name}.a;b"
+    with pytest.raises(Unreadable, match="with commas between"):
+        rows(broker, stream, subjects=odd)
+    fill(broker, stream, 2, odd)
+
+    assert [4, 5] == rows(broker, stream, subjects=odd)
+
+
+def test_a_subject_that_the_stream_does_not_take_any_more_is_read_as_long_as_it_is_there(broker):
+    stream = new_stream(broker, 9)
+    stream.change(subjects=[f"{stream.name}.new"])
+
+    assert [1, 4, 7] == rows(broker, stream, subjects=f"{stream.name}.0")
+    assert [] == rows(broker, stream, subjects=f"{stream.name}.new")
+
+
+def test_no_task_is_planned_for_a_hole(broker):
+    stream = new_stream(broker, 2)
+    stream.purge()
+    fill(broker, stream, 2000)
+    for seq in range(5, 2001):
+        stream.messages.delete(seq, erase=False)
+    plan = reader(broker, stream, maxRecordsPerPartition="100")
+
+    assert 2 == len(plan.partitions())
+    assert [3, 4, 2001, 2002] == read(plan, plan.partitions())
+
+
+def test_no_task_is_planned_for_what_the_subjects_leave_out(broker):
+    stream = new_stream(broker, 600)
+    fill(broker, stream, 2, f"{stream.name}.rare")
+    plan = reader(broker, stream, subjects=f"{stream.name}.rare", minPartitions="20")
+
+    assert [601, 602] == read(plan, plan.partitions())
+    assert 2 == len(plan.partitions())
+
+
+def test_a_start_behind_the_end_of_the_stream_is_named_for_what_it_is(broker):
+    stream = new_stream(broker, 10)
+
+    assert [] == rows(broker, stream, startingOffsets="11")
+    with pytest.raises(
+        Unreadable, match=r"see option startingOffsets: expected a sequence up to 11, .* seen 500"
+    ):
+        rows(broker, stream, startingOffsets="500")
+    assert [] == rows(broker, stream, startingOffsets="500", failOnDataLoss="false")
+
+
+def test_what_is_missing_is_told_where_it_is_no_error(broker, caplog):
+    # A writer at full speed moved the beginning of the stream on between plan and tasks, and all batches were empty without a word.
+    stream = new_stream(broker, 100)
+    plan = reader(broker, stream, failOnDataLoss="false", minPartitions="2")
+    [first, second] = plan.partitions()
+    stream.purge(seq=31)
+
+    assert list(range(31, 51)) == read(plan, [first])
+    assert "messages from sequence 1 to 30 were removed before they were read" in caplog.text
+    stream.purge(seq=101)
+    assert [] == read(plan, [second])
+    assert "messages from sequence 51 to 100 were removed" in caplog.text
+    caplog.clear()
+    assert [] == reader(broker, stream, startingOffsets="21", failOnDataLoss="false").partitions()
+    assert "messages from sequence 21 to 100 were removed" in caplog.text
+
+
 def test_a_beginning_that_is_gone_is_a_loss_unless_it_is_allowed(broker):
     stream = new_stream(broker, 100)
     stream.purge(seq=51)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.range_plan import RangeFacts
-from jsproto_spark.planning import behind, capped, vanished, way
+from jsproto.jetstream.range_plan import RangeFacts, split
+from jsproto_spark.planning import behind, capped, holes, there, vanished, way
 
 FACTS = RangeFacts(
     stream="S",
@@ -104,3 +104,63 @@ def test_how_a_range_is_read_depends_on_the_stream_and_on_the_server(facts, wish
     else:
         with pytest.raises(InvalidConfig, match=seen):
             way(there, wished, version)
+
+
+@pytest.mark.parametrize(
+    ("sequences", "parts", "least", "seen"),
+    [
+        ([1, 2, 400_003], 21, 1, [1, 400_003]),  # a hole
+        (range(1, 101), 4, 4, [1, 26, 51, 76]),  # none
+        (
+            [*range(1, 11), *range(400_001, 400_011)],
+            4,
+            4,
+            None,
+        ),  # few places, but enough messages for four tasks
+        ([7], 4, 4, [7]),
+        ([], 4, 4, []),
+        ([5], 1, 1, [1]),  # one part finds out by itself
+    ],
+)
+def test_parts_begin_where_messages_are(sequences, parts, least, seen):
+    asked = []
+
+    def after(seq):
+        asked.append(seq)
+        return min((each for each in sequences if each >= seq), default=None)
+
+    hi = max(sequences, default=100) + 1
+    cut = split(1, hi, parts)
+    found = there(cut, least, after)
+
+    if seen is not None:
+        assert seen == [part.lo for part in found]
+    elif len(sequences) >= least:
+        assert least <= len(found) <= 4 * least
+    read = [seq for part in found for seq in sequences if part.lo <= seq < part.hi]
+    assert list(sequences) == read
+    assert len(asked) <= 12 * (4 * parts + 1)
+
+
+@given(
+    sequences=st.sets(st.integers(1, 500), max_size=30), parts=st.integers(1, 20), least=st.integers(1, 20)
+)
+def test_parts_that_begin_where_messages_are_hold_each_message_once(sequences, parts, least):
+    def after(seq):
+        return min((each for each in sequences if each >= seq), default=None)
+
+    found = there(split(1, 501, parts), min(least, parts), after)
+    ends = [end for part in found for end in (part.lo, part.hi)]
+
+    assert sorted(sequences) == [
+        seq for part in found for seq in sorted(sequences) if part.lo <= seq < part.hi
+    ]
+    assert ends == sorted(ends)
+    if parts > 1:
+        assert all(part.lo in sequences for part in found)
+
+
+def test_a_stream_has_holes_if_it_holds_less_than_its_sequences_say():
+    assert not holes(FACTS)
+    assert holes(evolve(FACTS, messages=99))
+    assert not holes(evolve(FACTS, first_seq=201, messages=0))

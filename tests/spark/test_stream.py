@@ -114,6 +114,30 @@ def test_a_filter_that_matches_little_makes_no_empty_batches(broker):
     assert len(query.log) == 3
 
 
+def test_a_hole_makes_no_empty_batches(broker):
+    stream = new_stream(broker, 500)
+    for seq in range(3, 500):
+        stream.messages.delete(seq, erase=False)
+    query = Query(broker, stream, startingOffsets="earliest", maxMessagesPerTrigger="20")
+
+    assert [1, 2, 500] == query.all()
+    assert [21, 501] == [json.loads(end)["seq"] for end in query.log]
+
+
+def test_a_start_behind_the_end_is_named_before_anything_is_planned(broker):
+    stream = new_stream(broker, 10)
+    with pytest.raises(Unreadable, match="see option startingOffsets: expected a sequence up to 11"):
+        Query(broker, stream, startingOffsets="500").initial()
+
+    assert [] == Query(broker, stream, startingOffsets="11").all()
+
+
+def test_a_subject_under_which_nothing_can_be_stops_a_query_before_it_begins(broker):
+    stream = new_stream(broker)
+    with pytest.raises(Unreadable, match="see option subjects"):
+        Query(broker, stream, subjects=f"{stream.name}.0;{stream.name}.1").initial()
+
+
 def test_several_tasks_read_each_message_once(broker):
     query = Query(
         broker,

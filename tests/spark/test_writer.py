@@ -121,7 +121,8 @@ def test_a_subject_that_no_stream_stores_is_a_permanent_error(broker):
     with pytest.raises(Unreadable, match="NoResponders") as caught:
         writing(broker, stream).write(iter([NOWHERE]))
 
-    assert f"stream '{stream.name}'" in str(caught.value)
+    assert f"stream '{stream.name}', see option subject, or the column" in str(caught.value)
+    assert "servers" not in str(caught.value)  # which are right: the driver has asked them
     assert NoResponders.__name__ in str(caught.value)
 
 
