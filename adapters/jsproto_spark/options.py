@@ -172,7 +172,7 @@ class Write:
     window: int = _option(Form.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
     ack_timeout: float = _option(Form.SECONDS, default=30.0, means="seconds without an acknowledgement behind which a row counts as not acknowledged, over lost links too", uses=_WRITES)
     max_inflight_bytes: int = _option(Form.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
-    stall_wait: float | None = _option(Form.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it as long as it takes", uses=_WRITES)
+    stall_wait: float | None = _option(Form.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it a little longer than ackTimeout, which only a lost link takes", uses=_WRITES)
     expected_outage: float | None = _option(Form.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)
     # fmt: on
 

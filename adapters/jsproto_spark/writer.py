@@ -29,7 +29,7 @@ from jsproto_spark.arrow import asked
 from jsproto_spark.carried import Carrying
 from jsproto_spark.errors import Unreadable, naming
 from jsproto_spark.link import asking, client
-from jsproto_spark.options import Settings
+from jsproto_spark.options import Settings, Where, Write
 from jsproto_spark.outgoing import outgoing
 
 _LOG: Final = logging.getLogger("jsproto_spark")
@@ -90,7 +90,7 @@ class Writing:
                 ack_timeout=write.ack_timeout,
                 results=False,
                 resend=self.resend,
-                stall_wait=write.stall_wait,
+                stall_wait=_wait_for_room(write, where),
             )
             with client(where, write.ack_timeout).sink(window) as sink:
                 self._publish(sink, batches)
@@ -143,6 +143,15 @@ class Writing:
             len(done),
             self.settings.where.stream,
         )
+
+
+def _wait_for_room(write: Write, where: Where) -> float:
+    """Seconds that a row may wait for room.
+
+    While there is a link, each message ends within ``ackTimeout``, and so room comes. Without a link none comes: a task would wait for a server
+    that stays away as long as that is, and Spark with it.
+    """
+    return write.ack_timeout + where.reconnect_max_wait if write.stall_wait is None else write.stall_wait
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from jsproto.errors import JsprotoError, NoResponders
+from jsproto_io.blocking import connect
 from jsproto_spark.errors import InvalidColumns, Unreadable
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.source import JetStreamSource
@@ -186,6 +187,41 @@ def test_what_is_wrong_is_said_on_the_driver(broker):
         source.streamWriter(StructType(ROWS.fields[:1]), overwrite=False)
     with pytest.raises(Unreadable, match="see option stream: StreamNotFound"):
         JetStreamSource({**options(broker, stream), "stream": "NOPE"}).writer(ROWS, overwrite=False)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["ids", "no ids"])
+@pytest.mark.parametrize("back", [True, False], ids=["it comes back", "it stays away"])
+def test_a_task_never_reports_rows_that_no_server_has_acknowledged_n104(start_server, named, back):
+    # An outage in the middle: with ids the rows are sent again and stored once, without ids the task fails. Nothing is done without its ack.
+    server = start_server()
+    with connect(server.url) as nc:
+        stream = new_stream(nc, storage="file", subjects=["N104.>"], name="N104")
+        given = {} if back else {"ackTimeout": "2s", "reconnectMaxWait": "1s"}
+        schema = ROWS if named else PLAIN
+        work = writing(nc, stream, schema, window="50", **given)
+
+    def batches():
+        yield rows(stream, range(100), ids=named)
+        server.kill()
+        if back:
+            server.restart()
+        yield rows(stream, range(100, 300), ids=named)
+
+    if named and back:
+        done = work.write(batches())
+        assert 300 == done.rows
+    else:
+        with pytest.raises(JsprotoError):
+            work.write(batches())
+        if not back:
+            server.restart()
+    with connect(server.url) as nc, nc.jetstream().stream("N104").read() as messages:
+        stored = [json.loads(message.payload) for message in messages]
+    assert stored[:50] == list(range(50))
+    if named:
+        assert len(stored) == len(set(stored))
+    if named and back:
+        assert stored == list(range(300))
 
 
 def test_a_window_of_ids_that_is_too_short_is_said(broker, caplog):
