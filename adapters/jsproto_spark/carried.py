@@ -7,6 +7,9 @@ would find the connection of the last. So this module alone goes by value, which
 packages with it as text. Pickles are read in their order: what is behind the code in one can be imported when it is come to.
 
 A process that was given code gives it on: readers and writers that it pickles begin with it. What a process has installed comes first.
+
+Where no code travels, readers and writers begin with a function that looks for their class, by value too: a process that has no jsproto then says
+what can be done, where a class by reference says no more than which module is missing.
 """
 
 from __future__ import annotations
@@ -30,8 +33,13 @@ T = TypeVar("T")
 
 #: What a task imports: our packages, and the one that they need. pyarrow and numpy are compiled and so no text; Spark's own workers need them.
 PACKAGES: Final = ("jsproto", "jsproto_io", "jsproto_spark", "attr", "attrs")
-#: Folders that no task imports.
-_LEFT: Final = frozenset({"__pycache__", "corpus"})
+#: What no task imports: folders, and modules of other adapters.
+_LEFT: Final = frozenset({
+    "__pycache__", "corpus", "testing",
+    "_async.py", "_contract.py", "_contract_cancelled.py", "_facade_async.py", "_generate.py", "_hosted.py", "_relayed.py", "_rig.py",
+    "_structured.py", "_ws_hosted.py", "anyio.py", "async_backup.py", "asyncio.py", "kit.py", "memory.py", "pytest_plugin.py", "testing.py",
+    "trio.py",
+})  # fmt: skip
 _HERE: Final = "jsproto_spark.carried"
 
 
@@ -75,7 +83,6 @@ class Code:
 
     def __init__(self, packed: bytes) -> None:
         self.packed = packed
-        cloudpickle.register_pickle_by_value(sys.modules[_HERE])  # type: ignore[no-untyped-call]
 
     def make(self, kind: type[T]) -> T:
         """An object of a class that is found once the code is there; its state is set by whoever unpickles it."""
@@ -102,12 +109,34 @@ def opened(packed: bytes) -> Code:
 
 
 class Carrying:
-    """Part of what is pickled for other processes: the code comes first, if this process was given it."""
+    """Part of what is pickled for other processes: the code comes first, if this process was given it, or what says that there is none."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        if given is None:
+        kind = type(self)
+        if given is not None:
+            return given.make, (kind,), self.__dict__
+        if "." in kind.__qualname__:  # it is found in no module
             return super().__reduce_ex__(protocol)
-        return given.make, (type(self),), self.__dict__
+        return made, (kind.__module__, kind.__qualname__), self.__dict__
+
+
+def made(module: str, name: str) -> Any:
+    """An object of a class; its state is set by whoever unpickles it.
+
+    Raises:
+        ModuleNotFoundError: this process has no jsproto; the text says what can be done.
+    """
+    try:
+        kind: Any = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"expected jsproto for {sys.executable}, which runs on an executor, seen no module {error.name!r}. Install it there and set "
+            "PYSPARK_PYTHON to that Python, or read and write with the format that pyspark_jsproto.carry(spark) makes. Files of --py-files and "
+            "addPyFile do not reach the processes of a format that Spark has found by its name; PYSPARK_DRIVER_PYTHON, if it is set, is "
+            "started on executors too",
+            name=error.name,
+        ) from None
+    return kind.__new__(kind)
 
 
 def packed(packages: Iterable[str] = PACKAGES) -> Code:
@@ -119,7 +148,12 @@ def packed(packages: Iterable[str] = PACKAGES) -> Code:
 def _texts(place: Traversable, path: str) -> Iterator[tuple[str, str]]:
     for each in sorted(place.iterdir(), key=lambda each: each.name):
         within = f"{path}/{each.name}"
-        if each.is_dir() and each.name not in _LEFT:
+        if each.name in _LEFT:
+            continue
+        if each.is_dir():
             yield from _texts(each, within)
         elif each.name.endswith(".py"):
             yield within, each.read_text(encoding="utf-8")
+
+
+cloudpickle.register_pickle_by_value(sys.modules[_HERE])  # type: ignore[no-untyped-call]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -19,6 +21,7 @@ import pyspark_jsproto
 from jsproto_spark import carried
 from jsproto_spark.batch import BatchReader
 from jsproto_spark.options import Use, settings_of
+from jsproto_spark.source import JetStreamSource
 from tests.spark.feeding import SEQUENCES, STREAMS, new_stream, options
 
 ROWS = StructType([StructField("payload", BinaryType())])
@@ -81,6 +84,16 @@ def bare(tmp_path_factory):
     return run
 
 
+#: An executor that has no jsproto and was given none.
+FOREIGN = """
+import pickle, sys
+try:
+    pickle.load(sys.stdin.buffer)
+except ModuleNotFoundError as error:
+    print(error.name, error, error.__cause__, error.__suppress_context__)
+"""
+
+
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch):
     monkeypatch.setattr(carried, "given", None)
@@ -119,6 +132,27 @@ def test_processes_without_jsproto_plan_read_and_write_with_the_code_that_comes_
     assert 5 == stream.info().state.messages
 
 
+@pytest.mark.parametrize("use", ["reader", "writer"])
+def test_a_process_without_jsproto_says_what_can_be_done(broker, bare, use):
+    source = JetStreamSource(
+        options(broker, new_stream(broker, 1), **({"subject": "a"} if use == "writer" else {}))
+    )
+    made = source.reader(SEQUENCES) if use == "reader" else source.writer(ROWS, overwrite=False)
+    said = bare(FOREIGN, cloudpickle.dumps(made)).decode()
+
+    assert said.startswith("jsproto")
+    for word in (
+        "PYSPARK_PYTHON",
+        "pyspark_jsproto.carry(spark)",
+        "--py-files",
+        "PYSPARK_DRIVER_PYTHON",
+        sys.executable,
+    ):
+        assert word in said
+    assert type(pickle.loads(cloudpickle.dumps(made))) is type(made)
+    assert type(pickle.loads(pickle.dumps(made))) is type(made)
+
+
 def test_what_a_session_is_given_leaves_the_other_source_as_it_is(kind):
     assert "jetstream-carried" == pickle.loads(kind).name()
     assert len(cloudpickle.dumps(pyspark_jsproto.DefaultSource)) < 100
@@ -127,6 +161,53 @@ def test_what_a_session_is_given_leaves_the_other_source_as_it_is(kind):
 def test_it_stays_below_what_spark_would_send_in_another_way(kind):
     # Spark broadcasts a function of more than a megabyte, which not every process of a source can receive.
     assert len(kind) < 2**20
+
+
+def imported(path, text):
+    """The modules of our packages that a module imports, wherever in it; not what only type checkers import."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        yield from (name for name in names if name.partition(".")[0] in carried.PACKAGES)
+
+
+def test_whatever_is_packed_finds_what_it_imports():
+    texts = carried.json.loads(carried.bz2.decompress(carried.packed().packed))
+    modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in texts}
+    missing = {
+        (path, name)
+        for path, text in texts.items()
+        for name in imported(path, text)
+        if name not in modules and find_spec_or_none(name) is not None
+    }
+
+    assert not missing
+
+
+def find_spec_or_none(name):
+    """The module of this name, ``None`` if it is a name within one."""
+    try:
+        return find_spec(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def test_the_page_says_how_large_the_code_is(kind):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    [said] = re.findall(r"about (\d+) KiB of compressed code", page)
+    [also] = re.findall(
+        r"about (\d+) KiB of compressed code", " ".join(pyspark_jsproto.carry.__doc__.split())
+    )
+
+    assert said == also
+    assert 0.9 < len(kind) / 1024 / int(said) < 1.1
 
 
 def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_else(given, monkeypatch):

@@ -1,6 +1,9 @@
 """How a process reaches the server: credentials by file and variable, TLS, one connection for each process, and what failure says."""
 
 import pickle
+import time
+import tomllib
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import BinaryType, StructField, StructType
@@ -15,6 +18,7 @@ from tests.accounts import USER, creds, public, server_config
 from tests.forked import forked
 from tests.served import served
 from tests.spark.feeding import SEQUENCES, fill, read
+from tests.spark.querying import Query
 
 pytestmark = pytest.mark.live
 
@@ -113,6 +117,16 @@ def test_a_seed_in_a_file(start_server, tmp_path):
     assert 10 == count(server.url, nkeySeedFile=str(path))
 
 
+def test_the_extra_brings_what_signs():
+    # credentialsFile, credentialsEnv and nkeySeedFile are options of the source, so its extra must be enough for them.
+    project = tomllib.loads(
+        (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    )
+    extras = project["project"]["optional-dependencies"]
+
+    assert set(extras["nkeys"]) <= set(extras["spark"])
+
+
 def where(**given):
     return settings_of({"stream": "S", **given}, Use.BATCH_READ).where
 
@@ -159,6 +173,96 @@ def test_without_permission_the_subject_is_named(start_server, monkeypatch):
     assert "PermissionViolation" in text
     assert "see option user, credentialsFile" in text
     assert 10 == count(server.url, user="me", passwordEnv="SPARK_TEST_PASSWORD", readMode="direct")
+
+
+@pytest.mark.parametrize("use", ["batch", "stream", "sink"])
+def test_a_question_that_is_not_allowed_is_told_as_such_at_once_n101(start_server, monkeypatch, use):
+    # It is no "stream not found" and no timeout: the server refuses the publish, and says of which subject.
+    server = start_server(
+        config="""authorization { users: [
+            { user: all, password: p },
+            { user: me, password: p, permissions {
+                publish { allow: ["$JS.API.CONSUMER.MSG.NEXT.S.D", "$JS.ACK.S.D.>"] }, subscribe { allow: ["_INBOX.>"] } } } ] }"""
+    )
+    filled(server.url.replace("//", "//all:p@"))
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
+    given = {"servers": server.url, "stream": "S", "user": "me", "passwordEnv": "SPARK_TEST_PASSWORD"}
+    rows = StructType([StructField("payload", BinaryType())])
+    ask = {
+        "batch": lambda: JetStreamSource(given).reader(SEQUENCES).partitions(),
+        "stream": lambda: (
+            JetStreamSource({**given, "releaseMode": "cursor", "cursor": "D"})
+            .streamReader(SEQUENCES)
+            .initialOffset()
+        ),
+        "sink": lambda: JetStreamSource({**given, "subject": "S.a"}).writer(rows, overwrite=False),
+    }[use]
+    begin = time.monotonic()
+    with pytest.raises(JsprotoError, match="PermissionViolation") as caught:
+        ask()
+
+    assert "$JS.API.STREAM.INFO.S" in str(caught.value)
+    assert "not found" not in str(caught.value)
+    assert time.monotonic() - begin < 5.0  # of ten seconds of requestTimeout
+
+
+ASKED = ["$JS.API.STREAM.INFO.{0}", "$JS.API.STREAM.MSG.GET.{0}"]
+BY_CONSUMER = [
+    "$JS.API.CONSUMER.CREATE.{0}.>",
+    "$JS.API.CONSUMER.MSG.NEXT.{0}.>",
+    "$JS.API.CONSUMER.DELETE.{0}.>",
+]
+DIRECTLY = ["$JS.API.DIRECT.GET.{0}"]
+STANDING = ["$JS.API.CONSUMER.INFO.{0}.>", "$JS.API.CONSUMER.CREATE.{0}.>"]
+
+
+@pytest.mark.parametrize(
+    ("rights", "stream", "given"),
+    [
+        ([*ASKED, *BY_CONSUMER], {}, {}),
+        ([*ASKED, *BY_CONSUMER], {}, {"subjects": "T.0", "minPartitions": "3", "maxMessagesPerTrigger": "9"}),
+        ([*ASKED, *DIRECTLY], {}, {"readMode": "direct"}),
+        (
+            [*ASKED, *BY_CONSUMER, *STANDING, "$JS.API.CONSUMER.RESET.{0}.C"],
+            {},
+            {"releaseMode": "cursor", "cursor": "C"},
+        ),
+        (
+            [*ASKED, *DIRECTLY, *STANDING, "$JS.API.STREAM.PURGE.{0}"],
+            {"retention": "workqueue"},
+            {"releaseMode": "purge"},
+        ),
+    ],
+    ids=["consumer", "subjects", "direct", "cursor", "purge"],
+)
+def test_the_rights_that_the_page_names_are_enough_and_nothing_beyond_is_asked_n101(
+    start_server, monkeypatch, rights, stream, given
+):
+    allowed = ", ".join(f'"{each.format("T")}"' for each in rights)
+    server = start_server(
+        config=f"""authorization {{ users: [
+            {{ user: all, password: p }},
+            {{ user: me, password: p, permissions {{ publish {{ allow: [{allowed}] }}, subscribe {{ allow: ["_INBOX.>"] }} }} }} ] }}"""
+    )
+    monkeypatch.setenv("SPARK_TEST_PASSWORD", "p")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    for each in rights:
+        assert each.partition("{0}")[0] + "<stream>" in page
+    who = {"user": "me", "passwordEnv": "SPARK_TEST_PASSWORD", "startingOffsets": "earliest"}
+    with connect(server.url.replace("//", "//all:p@")) as nc:
+        made = nc.jetstream().create_stream(
+            name="T", subjects=["T.>"], storage="memory", allow_direct=True, **stream
+        )
+        fill(nc, made, 30)
+        query = Query(
+            nc, made, **who, **given, **({"releaseOn": "nextPlan"} if "releaseMode" in given else {})
+        )
+        first = query.all()
+        fill(nc, made, 3)
+        query.crash()
+
+        assert len(first) + (1 if "subjects" in given else 3) == len(query.all())
+        assert 33 - made.info().state.messages == (33 if stream else 0)
 
 
 def test_without_jetstream_it_says_so(start_server):
