@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
 
 from jsproto.core.auth import Auth
+from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.events import Authenticate
 from jsproto.core.message import Message
@@ -598,13 +599,11 @@ class Feed(Generic[T_co]):
             raise run_dry(self.feed)
         return item
 
-    async def each(
-        self, handler: Callable[[T_co], Awaitable[object] | None], *, manual_ack: bool = False
-    ) -> End | None:
+    async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
         A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine
-        function, and is waited for before the next item.
+        function, and is waited for before the next item; any other result is ignored.
         It ends this with ``stop``, ``drain`` or ``close`` of this feed: those and
         whatever else ends a feed make ``each`` return.
 
@@ -617,16 +616,20 @@ class Feed(Generic[T_co]):
             How a feed of stored messages ended; ``None`` for other feeds.
 
         Raises:
+            InvalidConfig: the handler is a function with ``yield``, whose body nobody would run.
             JsprotoError: what the feed ended with.
             Exception: whatever the handler raises. The message is not acknowledged then.
         """
+        check_callback(handler, "handler", awaits=True)
         if self._take is _unopened:
             async with self:
                 return await self.each(handler, manual_ack=manual_ack)
         async for item in self:
             doing = handler(item)
-            if doing is not None:
+            if inspect.isawaitable(doing):
                 await doing
+            elif doing is not None:
+                check_result(doing, "the handler")
             if manual_ack:
                 continue
             if hands_back(self.feed):

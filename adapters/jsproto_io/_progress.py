@@ -9,6 +9,8 @@ from typing import Self, TypeAlias, final
 
 from attrs import evolve, frozen
 
+from jsproto.core.callbacks import check_callback, check_result
+
 
 class Phase(Enum):
     """How far something is."""
@@ -59,17 +61,21 @@ class Teller:
         words: what there is to say in the end.
     """
 
-    __slots__ = ("_progress", "_tell", "words")
+    __slots__ = ("_ask", "_progress", "words")
 
     def __init__(self, progress: Progress, tell: Tell) -> None:
+        check_callback(tell, "tell")
         self._progress = progress
-        self._tell = tell
+        self._ask = tell
         self.words = ""
 
     def passed(self, size: int) -> None:
         """So many bytes more."""
         self._progress = evolve(self._progress, phase=Phase.DATA, bytes=self._progress.bytes + size)
         self._tell(self._progress)
+
+    def _tell(self, progress: Progress) -> None:
+        check_result(self._ask(progress), "tell")
 
     def __enter__(self) -> Self:
         self._tell(self._progress)

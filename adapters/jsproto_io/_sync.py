@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
 
+from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.message import Message
 from jsproto.core.once import Once
@@ -644,14 +645,19 @@ class Feed(Generic[T_co]):
             How a feed of stored messages ended; ``None`` for other feeds.
 
         Raises:
+            InvalidConfig: the handler is a coroutine function, or gives something that somebody would have to await.
+                The message is not acknowledged then.
             JsprotoError: what the feed ended with.
             Exception: whatever the handler raises. The message is not acknowledged then.
         """
+        check_callback(handler, "handler")
         if self._take is _unopened:
             with self:
                 return self.each(handler, manual_ack=manual_ack)
         for item in self:
-            handler(item)
+            done = handler(item)
+            if done is not None:
+                check_result(done, "the handler")
             if manual_ack:
                 continue
             if hands_back(self.feed):

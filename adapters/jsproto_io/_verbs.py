@@ -8,7 +8,7 @@ a colour. A feed of stored messages gives messages of that colour: its client se
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar, overload
 
@@ -48,9 +48,7 @@ class AsyncFeed(Protocol[T_co]):
         """
         ...
 
-    async def each(
-        self, handler: Callable[[T_co], Awaitable[object] | None], *, manual_ack: bool = False
-    ) -> End | None:
+    async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
         A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine

@@ -22,8 +22,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Final, Protocol, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, cast, final
 
+from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.events import Closed, Connected, Disconnected, LameDuck, NoticeKind
 from jsproto.core.exchange import Stats
 from jsproto.core.servers import Server
@@ -68,10 +69,18 @@ Watcher: TypeAlias = Callable[[Watched, Told], None]
 
 
 def watchers_of(given: Watcher | Iterable[Watcher] | None) -> tuple[Watcher, ...]:
-    """One, several or none."""
+    """One, several or none.
+
+    Raises:
+        InvalidConfig: one is no function, or a coroutine function, which nobody would await.
+    """
     if given is None:
         return ()
-    return (given,) if callable(given) else tuple(given)
+    several = not callable(given) and isinstance(given, Iterable)
+    watchers = tuple(cast("Iterable[Watcher]", given)) if several else (cast("Watcher", given),)
+    for each in watchers:
+        check_callback(each, "watch")
+    return watchers
 
 
 @final
@@ -98,7 +107,7 @@ class Watch:
             )
         for watcher in self._watchers:
             try:
-                watcher(self._client, told)
+                check_result(cast("object", watcher(self._client, told)), "a watcher")
             except Exception:
                 LOGGER.exception("%s: a watcher has raised", self._client.name or "unnamed")
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, final
 
+from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
@@ -135,6 +136,8 @@ class RequestMany(Conversation[Message]):
             )
         if not timeout > 0 or (stall is not None and not stall > 0):
             raise InvalidConfig(f"expected a timeout and a stall > 0 s, got {timeout!r} and {stall!r}")
+        if sentinel is not None:
+            check_callback(sentinel, "sentinel")
         self._subject = subject
         self._payload = payload
         self._headers = headers
@@ -279,7 +282,9 @@ class RequestMany(Conversation[Message]):
     def _last(self, sentinel: Sentinel, frame: Delivery) -> bool:
         """Whether it ends here. What the user's function raises is the user's."""
         try:
-            if sentinel(Message(frame)):
+            answer: object = sentinel(Message(frame))
+            check_result(answer, "a sentinel")
+            if answer:
                 self._well(Gathered.SENTINEL)
         except Exception as bug:  # noqa: BLE001  whatever it is belongs to who asked, not to the reader of the link
             error = LocalProtocolError(f"expected a sentinel to answer, it raised {type(bug).__name__}")
