@@ -241,6 +241,9 @@ TERM: Final = Term()
 
 # ------------------------------------------------------------------------------------------------ the subject
 
+#: How the reply subject of every delivery begins, in both of its forms.
+ACK_ROOT: Final = "$JS.ACK."
+
 
 class InvalidAckSubject(InvalidResponse, ValueError):
     """A reply subject that describes no JetStream delivery."""

@@ -588,7 +588,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self.strays += 1
             return
         self._alive(now)
-        row = judge(*status, self.intake.place)
+        row = judge(*status, self.intake.place, asks=bool(frame[REPLY]))
         if row.verdict is Verdict.HEARTBEAT:
             self._heartbeat(block, now)
         elif row.verdict is Verdict.FLOW_CONTROL:

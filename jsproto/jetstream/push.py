@@ -30,20 +30,21 @@ from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Call, Stage, Wish
 from jsproto.core.events import NoticeKind
+from jsproto.core.feed import Backlog
 from jsproto.core.procedure import Script, Steps
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation
-from jsproto.jetstream.ack import NAK, OPEN
+from jsproto.jetstream.ack import ACK_ROOT, NAK, OPEN
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.pushing import ACK_ROOT, M, Make, PushFeed, PushNotice
+from jsproto.jetstream.pushing import M, Make, PushFeed, PushNotice
 from jsproto.jetstream.workflow import Bound, Located, Subscribe, ensure, locate
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
-from jsproto.wire.frames import REPLY, SID, Delivery
+from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
 
 _NAK: Final = NAK.payload()
 
@@ -128,6 +129,7 @@ class PushSubscription(PushFeed[M]):
     __slots__ = (
         "_create",
         "_early",
+        "_early_bounds",
         "_fence",
         "_flushed",
         "_locate",
@@ -146,7 +148,8 @@ class PushSubscription(PushFeed[M]):
         "_locate": PART,
         "_create": PART,
         "_remove": PART,
-        "_early": PLAIN,
+        "_early": PART,
+        "_early_bounds": PART,
         "_fence": PLAIN,
         "_flushed": PLAIN,
         "_stopping": PLAIN,
@@ -173,7 +176,8 @@ class PushSubscription(PushFeed[M]):
         self._create: Script[Bound] = Script(self._ensuring)
         self._remove: Script[None] = Script(self._removing)
         # What came before the consumer was known to be ours.
-        self._early: list[Delivery] = []
+        self._early = Backlog()
+        self._early_bounds = self.options.bounds()
         self._fence = 0
         # Draining: everything that was on its way has come.
         self._flushed = False
@@ -257,7 +261,7 @@ class PushSubscription(PushFeed[M]):
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages and statuses. Before the consumer is known to be ours they are kept, after the end only messages count."""
         if self.state is PushState.CREATING:
-            self._keep(run)
+            self._keep(run, now)
         elif (self.ended or self.state is PushState.DELETING) and run[0][SID] == self.port.sid:
             self._give_back(run)
         else:
@@ -348,7 +352,7 @@ class PushSubscription(PushFeed[M]):
         if not self.ended:
             self._over(now)
         if self.port.up:
-            self._give_back([*self._early, *self.clear()])
+            self._give_back([*self._early.frames(), *self.clear()])
             self._early.clear()
 
     # ------------------------------------------------------------------ the workflow
@@ -403,19 +407,31 @@ class PushSubscription(PushFeed[M]):
         self._move(how)
         self.port.notify(PushNotice.BOUND, info)
         self.watch(now)
-        early, self._early = self._early, []
+        early = list(self._early.frames())
+        self._early.clear()
         if early:
             # They all came on one sid; if that was given up they are strays.
             super().delivered(early, now)
         if self._stopping and self.state is PushState.BOUND:
             self._stop(now)
 
-    def _keep(self, run: Sequence[Delivery]) -> None:
-        room = max(0, self.options.max_messages - len(self._early))
-        self._early.extend(run[:room])
-        if len(run) > room:
-            self.drop(len(run) - room)
-            self.port.notify(NoticeKind.SLOW_CONSUMER, len(run) - room)
+    def _keep(self, run: Sequence[Delivery], now: float) -> None:
+        """Keep what comes before the answer to CREATE, within the bounds and by the policy that hold afterwards too.
+
+        With flow control there is no bound: the server itself waits for our answers. Without it only messages count, and a
+        heartbeat, which is no more than a sign of life then, is not kept.
+        """
+        if not self._bounded:
+            self._early.push(list(run))
+            return
+        deliver = self._deliver
+        data = [frame for frame in run if self.options.raw or frame[SUBJECT] != deliver or frame[REPLY]]
+        dropped = self._early_bounds.admit(data, self._early) if data else 0
+        if dropped is None:
+            self.too_slow(now)
+        elif dropped:
+            self.drop(dropped)
+            self.port.notify(NoticeKind.SLOW_CONSUMER, dropped)
 
     # ------------------------------------------------------------------ the ways out
 

@@ -33,7 +33,7 @@ from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.subscription import SlowConsumer
 from jsproto.errors import JsprotoError, LinkError
-from jsproto.jetstream.ack import ACK, MUTE, OPEN, AckFact, AckState, AckSubject, InvalidAckSubject
+from jsproto.jetstream.ack import ACK, ACK_ROOT, MUTE, OPEN, AckFact, AckState, AckSubject, InvalidAckSubject
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy, ReplayPolicy
 from jsproto.jetstream.errors import HeartbeatsMissed
@@ -57,7 +57,6 @@ Make: TypeAlias = Callable[[Delivery, "PushFeed[M]"], M]
 
 _ACK: Final = ACK.payload()
 #: How the reply subject of every stored message begins (ADR-15 "JSAck").
-ACK_ROOT: Final = "$JS.ACK."
 #: Where settling a single message means nothing: nobody listens, or the flow-control answer does it.
 _MUTE_POLICIES: Final = frozenset({AckPolicy.NONE, AckPolicy.FLOW_CONTROL})
 
@@ -398,14 +397,18 @@ class PushFeed(Conversation[M], Generic[M]):
     def _admit(self, data: list[Delivery], now: float) -> None:
         dropped = self._bounds.admit(data, self.backlog)
         if dropped is None:
-            bounds = self._bounds
-            text = f"expected at most {bounds.max_messages} messages and {bounds.max_bytes} bytes waiting on {self._deliver}, more came"
-            self.failed(SlowConsumer(text), now)
+            self.too_slow(now)
             return
         self.drop(dropped)
         if dropped and not self._overflowing:
             self.port.notify(NoticeKind.SLOW_CONSUMER, dropped)
         self._overflowing = dropped > 0
+
+    def too_slow(self, now: float) -> None:
+        """More came than may wait, and nothing may give way: that ends it."""
+        bounds = self._bounds
+        text = f"expected at most {bounds.max_messages} messages and {bounds.max_bytes} bytes waiting on {self._deliver}, more came"
+        self.failed(SlowConsumer(text), now)
 
     def drop(self, count: int) -> None:
         """So many messages have no place here."""
@@ -415,15 +418,15 @@ class PushFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ statuses
 
     def _said(self, frame: Delivery, now: float) -> None:
+        if frame[REPLY].startswith(ACK_ROOT):
+            self.received([frame], now)  # a stored message, whatever status line its publisher wrote
+            return
         block = frame[BLOCK]
         status = None if block is None else status_of(block)
         if block is None or status is None:
-            if frame[REPLY].startswith(ACK_ROOT):
-                self.received([frame], now)
-            else:
-                self._stray(frame)
+            self._stray(frame)
             return
-        row = judge(*status, Place.PUSH)
+        row = judge(*status, Place.PUSH, asks=bool(frame[REPLY]))
         verdict = row.verdict
         if verdict is Verdict.HEARTBEAT:
             self._heartbeat(block, now)

@@ -188,12 +188,16 @@ _PULL: Final = (
         note="Nats-Last-Consumer, Nats-Last-Stream; the interval starts anew with each message of that pull"),
     Row(code=404, text="No Messages", verdict=Verdict.PULL_ENDED, end=End.NO_MESSAGES, rest=Rest.OWED,
         note="no_wait; from 2.11 on also behind the last message of a partial answer"),
+    Row(code=404, verdict=Verdict.PULL_ENDED, end=End.NO_MESSAGES, rest=Rest.OWED,
+        note="whatever else a later server may say: the code is a good end"),
     Row(code=408, text="Request Timeout", verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
         note="on 2.9 and 2.10 also the end of a partial no_wait"),
     Row(code=408, text="Requests Pending", verdict=Verdict.PULL_ENDED, end=End.REQUESTS_PENDING, rest=Rest.WHOLE,
         note="no_wait while older pulls ask for more than is there"),
     Row(code=408, text="Interest Expired", verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
         note="through an account import whose inbox lost interest (server source)"),
+    Row(code=408, verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
+        note="whatever else a later server may say: the code is a good end"),
     Row(code=409, text="Message Size Exceeds MaxBytes", verdict=Verdict.DOES_NOT_FIT, end=End.BYTES_SPENT, rest=Rest.OWED,
         headers=True, error=MessageTooLarge, note="an error only if nothing was delivered: pending bytes equal the request's"),
     Row(code=409, text="Batch Completed", verdict=Verdict.PULL_ENDED, end=End.FILLED, rest=Rest.OWED, headers=True,
@@ -274,8 +278,21 @@ def _index() -> Mapping[tuple[Place, int], tuple[tuple[str, Row], ...]]:
 _BY_CODE: Final = _index()
 
 
-def judge(code: int, text: str, place: Place = Place.PULL) -> Row:
-    """The row of a status; for one that is not in the table a row that says so."""
+#: On a push subscription a 100 with a reply subject asks for an answer there, whatever its text is (ADR-15).
+_QUESTION: Final = next(row for row in _PUSH if row.verdict is Verdict.FLOW_CONTROL)
+
+
+def judge(code: int, text: str, place: Place = Place.PULL, *, asks: bool = False) -> Row:
+    """The row of a status; for one that is not in the table a row that says so.
+
+    Args:
+        code: three digits.
+        text: the description.
+        place: in which exchange it came.
+        asks: whether it came with a reply subject.
+    """
+    if asks and code == 100 and place is Place.PUSH:
+        return _QUESTION
     folded = text.casefold()
     for prefix, row in _BY_CODE.get((place, code), ()):
         if folded.startswith(prefix):

@@ -1577,3 +1577,80 @@ def test_a_gap_among_what_came_before_the_answer_is_told():
     answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
 
     assert detail(sub, PushNotice.GAP) == Gap(1, 2)
+
+
+# ------------------------------------------------------------------ before the answer to CREATE, as afterwards
+
+
+def test_heartbeats_before_the_answer_take_no_place():
+    sub = new(
+        subject="s.a", options=PushOptions(max_messages=2), settings=ConsumerConfig(idle_heartbeat=SECOND)
+    )
+    sub.opened(0.0)
+    for number in (1, 2):
+        sub.delivered([heartbeat(sub, number - 1)] * 5, 0.0)
+        sub.delivered(data(sub, number), 0.0)
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1", idle_heartbeat=1_000_000_000))
+
+    assert (taken(sub), sub.dropped) == ([1, 2], 0)
+
+
+def test_with_flow_control_nothing_is_bounded_before_the_answer():
+    config = ConsumerConfig(idle_heartbeat=SECOND, flow_control=True)
+    sub = new(subject="s.a", options=PushOptions(max_messages=2), settings=config)
+    sub.opened(0.0)
+    sub.delivered(data(sub, *range(1, 11)), 0.0)
+    sub.delivered([flow(sub)], 0.0)
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1", flow_control=True, idle_heartbeat=1_000_000_000))
+
+    assert (taken(sub), sub.dropped) == (list(range(1, 11)), 0)
+    assert answers(sub) == ["$JS.FC.S.C.a"]
+
+
+def test_the_oldest_give_way_before_the_answer_too_if_that_is_the_policy():
+    options = PushOptions(max_messages=2, policy=Overflow.DROP_OLDEST)
+    sub = new(subject="s.a", options=options)
+    sub.opened(0.0)
+    sub.delivered(data(sub, 1, 2, 3), 0.0)
+    sub.delivered(data(sub, 4), 0.0)
+    answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
+
+    assert (taken(sub), sub.dropped) == ([3, 4], 2)
+
+
+def test_too_many_before_the_answer_are_an_error_if_that_is_the_policy():
+    sub = new(subject="s.a", options=PushOptions(max_messages=2, policy=Overflow.FAIL))
+    sub.opened(0.0)
+    sub.delivered(data(sub, 1, 2, 3), 0.0)
+
+    assert sub.ended
+    with pytest.raises(SlowConsumer):
+        sub.take(0.0)
+
+
+def test_raw_every_frame_counts_before_the_answer():
+    sub = new(
+        subject="s.a",
+        options=PushOptions(max_messages=2, raw=True),
+        settings=ConsumerConfig(idle_heartbeat=SECOND),
+    )
+    sub.opened(0.0)
+    sub.delivered([heartbeat(sub, 0)] * 3, 0.0)
+
+    assert sub.dropped == 1
+
+
+@pytest.mark.parametrize("text", ["100 FlowControl Request", "100", "100 Whatever", "100 Idle Heartbeat"])
+def test_a_100_with_a_reply_is_answered_whatever_its_text(text):
+    sub = bound(flow_control=True, idle_heartbeat=1_000_000_000)
+    sub.delivered([status(sub, text, "$JS.FC.S.C.a")], 0.0)
+
+    assert answers(sub) == ["$JS.FC.S.C.a"]
+
+
+def test_a_stored_status_line_is_a_message_on_the_deliver_subject_too():
+    sub = bound()
+    block = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
+    sub.delivered(data(sub, 1, block=block, subject=sub._deliver), 0.0)
+
+    assert (taken(sub), answers(sub)) == ([1], [])
