@@ -47,6 +47,7 @@ from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._base import (
     MANY,
+    SETTLE_PATIENCE,
     Base,
     alarm,
     answer_of,
@@ -335,17 +336,40 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    async def settle(self, once: Once) -> bool:
-        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more."""
+    async def settle(self, once: Once, timeout: float | None = SETTLE_PATIENCE) -> bool:
+        """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
+
+        Args:
+            once: a message for its plain ack, or a settlement of one.
+            timeout: seconds to wait for room, which without a link is that of the backlog; ``None`` for as long as it takes.
+
+        Raises:
+            OutboundFull: there was no room in time; what it settles is open as before.
+            ConversationClosed: the connection is closed.
+            LocalProtocolError: it is nothing that can be settled.
+        """
         self._at_home()
-        while True:
-            try:
-                done = self._connection.settle(once, ANY_TIME)
-            except OutboundFull:
-                await self._changed()
-            else:
-                self._wrote()
-                return done
+        clock = None
+        try:
+            while True:
+                try:
+                    done = self._connection.settle(once, ANY_TIME)
+                except OutboundFull:
+                    if clock is None and timeout is not None:
+                        clock = alarm(timeout)
+                        self._opened(clock, self._now())
+                    if clock is None:
+                        await self._changed()
+                    elif self._connection.take(clock, self._now()) is NEED_DATA:
+                        await self._changed(seat_of(clock))
+                    else:
+                        raise
+                else:
+                    self._wrote()
+                    return done
+        finally:
+            if clock is not None and not clock.ended:
+                self._connection.close(clock, self._now())
 
     # ------------------------------------------------------------------ credentials
 
@@ -498,16 +522,20 @@ class AsyncClient(Base):
         finally:
             listener.waiter = None
 
-    async def _changed(self) -> None:
-        """Wait until something changes for the connection as a whole."""
+    async def _changed(self, clock: Seat | None = None) -> None:
+        """Wait until something changes for the connection as a whole, or time is up."""
         if self._kicked != get_ident():
             self._at_home()
         waiter = self._waiter()
         self._driver.wait(waiter)
+        if clock is not None:
+            clock.taker = waiter
         try:
             await self._woken(waiter)
         finally:
             self._driver.leave(waiter)
+            if clock is not None:
+                clock.taker = None
 
 
 def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
@@ -635,7 +663,7 @@ class Feed(Generic[T_co]):
             if hands_back(self.feed):
                 await self.put(item)
             elif unsettled(item):
-                await self._client.settle(cast("JsMessage", item))
+                await self._client.settle(cast("JsMessage", item), None)
         return reason_of(self.feed)
 
     async def ready(self) -> None:

@@ -62,6 +62,8 @@ T = TypeVar("T")
 
 #: Commands that are worth a write before the turn ends in which they were made; a write costs what a few of them cost.
 MANY: Final = 128
+#: Seconds that an acknowledgement waits for room, unless its caller says otherwise.
+SETTLE_PATIENCE: Final = 5.0
 
 
 @final

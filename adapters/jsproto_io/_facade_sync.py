@@ -2630,7 +2630,8 @@ class SyncConsumer:
             max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
             max_bytes: the most bytes, as the server counts them.
             mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given. In the mode
+                ``NO_WAIT`` the request has no expiry, and an answer is waited for 2 seconds.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
             heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
@@ -2668,7 +2669,7 @@ class SyncConsumer:
     def next(
         self,
         *,
-        timeout: float = 5.0,
+        timeout: float | None = None,
         mode: FetchMode = FetchMode.WAIT,
         group: str = "",
         min_pending: int = 0,
@@ -2680,7 +2681,8 @@ class SyncConsumer:
         """One message.
 
         Args:
-            timeout: seconds to wait for it.
+            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The server is asked for a little less,
+                so that what it sends in the last moment still arrives.
             mode: whether to wait for a message that is not there yet.
             group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.

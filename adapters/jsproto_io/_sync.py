@@ -40,6 +40,7 @@ from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._base import (
+    SETTLE_PATIENCE,
     Base,
     alarm,
     failure_of,
@@ -408,20 +409,37 @@ class SyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    def settle(self, once: Once, *, more: bool = False) -> bool:
+    def settle(self, once: Once, timeout: float | None = SETTLE_PATIENCE, *, more: bool = False) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
 
-        ``more``: the next one follows soon, and the kernel may let this one wait for it.
+        Args:
+            once: a message for its plain ack, or a settlement of one.
+            timeout: seconds to wait for room, which without a link is that of the backlog; ``None`` for as long as it takes.
+            more: the next one follows soon, and the kernel may let this one wait for it.
+
+        Raises:
+            OutboundFull: there was no room in time; what it settles is open as before.
+            ConversationClosed: the connection is closed.
+            LocalProtocolError: it is nothing that can be settled.
         """
         gate = self._gate
         if not gate.acquire(AT_ONCE):
             raise BusyConversation(IN_USE)
+        clock = None
         try:
             while True:
                 try:
                     settled = self._connection.settle(once, ANY_TIME)
                 except OutboundFull:
-                    self._changed()
+                    if clock is None and timeout is not None:
+                        clock = alarm(timeout)
+                        self._opened(clock, self._now())
+                    if clock is None:
+                        self._changed()
+                    elif self._connection.take(clock, self._now()) is NEED_DATA:
+                        self._changed(seat_of(clock))
+                    else:
+                        raise
                 else:
                     self._flush(self._now(), more=more)
                     return settled
@@ -429,6 +447,8 @@ class SyncClient(Base):
             self._judge(error)
             raise
         finally:
+            if clock is not None and not clock.ended:
+                self._connection.close(clock, self._now())
             gate.release()
 
     # ------------------------------------------------------------------ disks
@@ -506,14 +526,18 @@ class SyncClient(Base):
         finally:
             listener.waiter = None
 
-    def _changed(self) -> None:
-        """Wait until something changes for the connection as a whole."""
+    def _changed(self, clock: Seat | None = None) -> None:
+        """Wait until something changes for the connection as a whole, or time is up."""
         waiter = Waiter()
         self._driver.wait(waiter)
+        if clock is not None:
+            clock.taker = waiter
         try:
             self._until(waiter)
         finally:
             self._driver.leave(waiter)
+            if clock is not None:
+                clock.taker = None
 
 
 def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
@@ -663,7 +687,7 @@ class Feed(Generic[T_co]):
             if hands_back(self.feed):
                 self.put(item)
             elif unsettled(item):
-                self._client.settle(cast("JsMessage", item))
+                self._client.settle(cast("JsMessage", item), None)
         return reason_of(self.feed)
 
     def ready(self) -> None:

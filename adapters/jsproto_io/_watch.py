@@ -9,7 +9,8 @@ What is logged, at which level:
 | level | what |
 |---|---|
 | ``ERROR`` | the connection is over, and nobody asked for it; a watcher has raised |
-| ``WARNING`` | the link is lost; an attempt has failed; the server announces its end, or says ``-ERR``; messages are dropped, or will not be sent |
+| ``WARNING`` | the link is lost; an attempt has failed; the server announces its end, or says ``-ERR``; messages are dropped, or
+will not be sent; a feed stands still, because nobody serves it, heartbeats are missing, or the server refuses |
 | ``INFO`` | connected, connected again, closed |
 | ``DEBUG`` | all other notices: of conversations, of the servers that are known |
 
@@ -30,6 +31,8 @@ from jsproto.core.exchange import Stats
 from jsproto.core.servers import Server
 from jsproto.driver import Told
 from jsproto.errors import JsprotoError, RemoteProtocolError
+from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pushing import PushNotice
 
 LOGGER: Final = logging.getLogger("jsproto_io")
 LOGGER.addHandler(logging.NullHandler())
@@ -42,6 +45,17 @@ _SERIOUS: Final[frozenset[Enum]] = frozenset(
         NoticeKind.SLOW_CONSUMER,
         NoticeKind.UNSENT,
         NoticeKind.DRAIN_TIMEOUT,
+        # A feed that stands still, or that has lost something: whoever looks at the log is to see it.
+        PullNotice.NO_RESPONDERS,
+        PullNotice.HEARTBEAT_MISSED,
+        PullNotice.CONSUMER_DELETED,
+        PullNotice.REFUSED,
+        PullNotice.DROPPED,
+        PullNotice.AGEING,
+        PushNotice.HEARTBEAT_MISSED,
+        PushNotice.REFUSED,
+        PushNotice.DROPPED,
+        PushNotice.DELETE_FAILED,
     }
 )
 

@@ -55,6 +55,7 @@ from jsproto.errors import (
     ConversationClosed,
     InvalidConfig,
     JsprotoError,
+    LocalProtocolError,
     OutboundFull,
     RemoteProtocolError,
     StaleConnection,
@@ -337,9 +338,15 @@ class Connection:
         Raises:
             OutboundFull: it was not written, what it settles is open as before.
             ConversationClosed: the connection is closed.
-            LocalProtocolError: whatever the command itself says to being asked for again.
+            LocalProtocolError: whatever the command itself says to being asked for again; or it is nothing that can be settled.
         """
-        if not once.settle_by(self._outbound.append if self._link.state is UP else self._write):
+        try:
+            settle_by = once.settle_by
+        except AttributeError:
+            raise LocalProtocolError(
+                f"expected a message of a consumer, or a settlement of one, got {type(once).__name__}"
+            ) from None
+        if not settle_by(self._outbound.append if self._link.state is UP else self._write):
             if once.repeated():
                 self._events.append(Notice(None, NoticeKind.REPEATED, once))
             return False

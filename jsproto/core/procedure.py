@@ -171,7 +171,12 @@ class Script(Stateful, Generic[T]):
         if due is None or due > now:
             return
         if isinstance(self._step, Call):
-            text = f"expected an answer on {self._step.subject!r} within {self._step.timeout} s, none came"
+            asked = f"on {self._step.subject!r} within {self._step.timeout} s"
+            text = (
+                f"expected an answer {asked}, none came"
+                if self._token
+                else f"expected a link to ask {asked}, there was none: nothing was sent"
+            )
             self._throw(RequestTimeout(text), port, now)
         else:
             self._feed(("slept",), port, now)

@@ -12,7 +12,7 @@ back. After a status or a full batch nothing can come any more.
 Opened without a link it waits for one, as long as its time allows.
 
 The mode `FetchMode.NO_WAIT` is sent without an expiry, else an empty stream would be waited for. At a full ack window
-the server answers nothing at all to it; the local deadline and UNSUB close it then.
+the server answers nothing at all to it; the local deadline, `AT_ONCE` unless told otherwise, and UNSUB close it then.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ from jsproto.jetstream.pull import PullTemplate, checked_amount, checked_pin, he
 T = TypeVar("T")
 
 DEFAULT_EXPIRES: Final = 30.0
+#: Seconds that "at once" may take: for this long an answer is waited for where not waiting was asked for. A server says nothing at
+#: all to such a request while the consumer has as many messages unacknowledged as it may.
+AT_ONCE: Final = 2.0
 #: Fetches that wait so long ask for heartbeats unless told otherwise (ADR-37 says above 30 s; as nats.go, from 10 s).
 _HEARTBEAT_FROM: Final = 10.0
 _HEARTBEAT: Final = 5.0
@@ -41,6 +44,11 @@ class FetchMode(Enum):
 def _margin(seconds: float) -> float:
     """How much later than the server the local deadline is (B052): a tenth, 0.2 s to 5 s."""
     return min(max(seconds / 10, 0.2), 5.0)
+
+
+def _head_start(seconds: float) -> float:
+    """How much earlier than the local deadline the server ends the request: a tenth, 0.05 s to 5 s, half of it at most."""
+    return min(max(seconds / 10, 0.05), 5.0, seconds / 2)
 
 
 def _server_wait_of(options: FetchOptions) -> float:
@@ -60,8 +68,8 @@ def _server_wait_of(options: FetchOptions) -> float:
     if options.expires is not None:
         return options.expires
     if options.timeout is None:
-        return DEFAULT_EXPIRES
-    return options.timeout - min(_margin(options.timeout), options.timeout / 2)
+        return AT_ONCE if options.mode is FetchMode.NO_WAIT else DEFAULT_EXPIRES
+    return options.timeout - _head_start(options.timeout)
 
 
 def _wait_of(options: FetchOptions) -> float:
@@ -99,7 +107,8 @@ class FetchOptions:
         max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
         max_bytes: the most bytes, as the server counts them.
         mode: whether to wait.
-        expires: seconds until the server ends the request, ``inf`` for never; 30 if neither this nor ``timeout`` is given.
+        expires: seconds until the server ends the request, ``inf`` for never; if neither this nor ``timeout`` is given, 30, and
+            in the mode ``NO_WAIT``, whose request has no expiry, the 2 seconds within which an answer must come.
         timeout: seconds until the fetch ends here, whatever the server says; ``expires`` is then that less a margin.
         idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none; at most half of the expiry.
         heartbeat_factor: how many heartbeats of silence are an end.

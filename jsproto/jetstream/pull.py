@@ -7,8 +7,8 @@ A `Pull` is the record of one request: asked, got, owed, and exactly one `End`. 
 with the two numbers that change. `message_size` is what the server charges for a message.
 
 Who may be believed: a frame on our inbox is a message of the consumer only if it has a reply subject, to which it would be
-acknowledged; it is a status only if it has none and its subject is one of our tokens. A stored message with a forged
-status line (servers before 2.12 keep it) has a reply and stays a message.
+acknowledged, below ``$JS.ACK.``; it is a status only if it has none and its subject is one of our tokens. A stored message with a forged
+status line (servers before 2.12 keep it) has such a reply and stays a message.
 
 Times are seconds here and integer nanoseconds on the wire, which an int64 must hold: a longer expiry is cut to that.
 """
@@ -71,6 +71,10 @@ class PullNotice(Enum):
     AGEING = "AGEING"
     #: Messages came after the end and went back to the server (their number).
     RETURNED = "RETURNED"
+    #: Messages that nobody took are lost to this reader: their consumer wants no acks (their number).
+    DROPPED = "DROPPED"
+    #: Something came that is neither a message of a consumer nor a status (the frame's subject).
+    STRAY = "STRAY"
 
 
 # ------------------------------------------------------------------------------------------------ the record

@@ -1,6 +1,7 @@
 """What `Fetch` and `Consume` share: messages at hand, and giving back what nobody will take.
 
-A frame on the conversation's inbox is a message of the consumer if it has a reply subject, and else a word about a pull.
+A frame on the conversation's inbox is a message of the consumer if its reply subject is that of a delivery (``$JS.ACK.``), and a word
+about a pull if it has none. With any other reply subject it is nobody's: it is not handed out, and nothing is ever sent there.
 Whatever came is in exactly one place (invariant 18): at hand, taken, or given back with a nak, so that the server can
 hand it to somebody at once and not only after ``ack_wait``.
 
@@ -21,7 +22,7 @@ from jsproto.core.conversation import Conversation
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError, LocalProtocolError
-from jsproto.jetstream.ack import CUMULATIVE, IN_PROGRESS, MUTE, NAK, OPEN, TRANSITIONS, AckFact
+from jsproto.jetstream.ack import ACK_ROOT, CUMULATIVE, IN_PROGRESS, MUTE, NAK, OPEN, TRANSITIONS, AckFact
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.floor import AckFloor
 from jsproto.jetstream.handed import HandedOut
@@ -31,7 +32,7 @@ from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import Row, pull_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
-from jsproto.wire.frames import BLOCK, REPLY, Delivery
+from jsproto.wire.frames import BLOCK, REPLY, SUBJECT, Delivery
 from jsproto.wire.headers import status_of
 
 M = TypeVar("M")
@@ -46,6 +47,14 @@ _NO_FLOOR: Final = AckFloor()
 _REPLY_OF: Final = itemgetter(REPLY)
 _NAK: Final = NAK.payload()
 _WPI: Final = IN_PROGRESS.payload()
+
+
+def _all_deliveries(run: Sequence[Delivery]) -> bool:
+    """Whether each frame has the reply subject of a delivery; judged for all together, without a step of Python for each."""
+    if len(run) == 1:
+        return run[0][REPLY].startswith(ACK_ROOT)
+    # No reply subject holds a line feed: the parser splits lines there.
+    return ("\n" + "\n".join(map(_REPLY_OF, run))).count("\n" + ACK_ROOT) == len(run)
 
 
 class PullFeed(Conversation[M], Generic[M]):
@@ -136,12 +145,12 @@ class PullFeed(Conversation[M], Generic[M]):
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages and statuses of one sid, in order."""
-        if all(map(_REPLY_OF, run)):
+        if _all_deliveries(run):
             self._received(run if isinstance(run, list) else list(run), now)
             return
         data: list[Delivery] = []
         for frame in run:
-            if frame[REPLY]:
+            if frame[REPLY].startswith(ACK_ROOT):
                 data.append(frame)
                 continue
             if data:
@@ -152,6 +161,10 @@ class PullFeed(Conversation[M], Generic[M]):
             self._received(data, now)
 
     def _said(self, frame: Delivery, now: float) -> None:
+        if frame[REPLY]:
+            self.strays += 1
+            self.port.notify(PullNotice.STRAY, frame[SUBJECT])
+            return
         block = frame[BLOCK]
         status = status_of(block) if block is not None else None
         if block is None or status is None:
@@ -229,7 +242,15 @@ class PullFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ for subclasses
 
     def _give_back(self, frames: Sequence[Delivery]) -> None:
-        """Nak messages that nobody will take. Without a link there is nobody to tell, and the server knows by itself."""
+        """Nak messages that nobody will take. Without a link there is nobody to tell, and the server knows by itself.
+
+        A consumer that wants no acks listens to no nak either: its messages are lost to this reader, which is told.
+        """
+        if self.acking.state is MUTE:
+            self.port.lost += len(frames)
+            if frames:
+                self.port.notify(PullNotice.DROPPED, len(frames))
+            return
         if not self.port.up:
             self.strays += len(frames)
             return

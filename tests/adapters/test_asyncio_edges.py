@@ -22,10 +22,12 @@ from jsproto.errors import (
     InvalidHeader,
     InvalidSubject,
     NoResponders,
+    OutboundFull,
     PayloadTooLarge,
     RequestTimeout,
     TlsUnavailable,
 )
+from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.context import JetStream
 from jsproto_io._link import Link
 from jsproto_io.asyncio import Client, connect
@@ -622,6 +624,32 @@ def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
 
             assert [await message.ack() for message in got] == [True, True]
             assert nc.connected is True
+
+    play(story)
+
+
+def test_an_ack_that_has_no_room_is_an_error_in_the_end_and_the_message_is_open(peer):
+    there = peer(gives_two_and_goes)
+    fetch = JetStream().stream("S").consumer("C").fetch(2)
+
+    async def story():
+        async with connect(there.url, max_backlog=0, **PROMPT) as nc, nc.stream(fetch) as messages:
+            events = nc.events()
+            message, _ = [await anext(messages), await anext(messages)]
+            await nc.publish("bye")
+            while not isinstance(await anext(events), Disconnected):
+                pass
+
+            for _ in range(2):
+                with pytest.raises(OutboundFull):
+                    await nc.settle(message, 0.05)
+            assert message.state is AckState.OPEN
+            waiting = asyncio.create_task(nc.settle(message, None))
+            await settled()
+            assert not waiting.done()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
 
     play(story)
 

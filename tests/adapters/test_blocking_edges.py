@@ -26,10 +26,12 @@ from jsproto.errors import (
     InvalidHeader,
     InvalidSubject,
     NoResponders,
+    OutboundFull,
     PayloadTooLarge,
     RequestTimeout,
     TlsUnavailable,
 )
+from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.window import PublishWindow
 from jsproto_io._hosted import Hosted
@@ -444,6 +446,22 @@ def test_an_ack_beyond_the_backlog_waits_for_the_link(peer):
 
         assert [message.ack() for message in got] == [True, True]
         assert nc.connected is True
+
+
+def test_an_ack_that_has_no_room_is_an_error_in_the_end_and_the_message_is_open(peer):
+    there = peer(gives_two_and_goes)
+    with connect(there.url, max_backlog=0, **PROMPT) as nc, nc.stream(consumer().fetch(2)) as messages:
+        events = nc.events()
+        message, _ = [next(messages), next(messages)]
+        nc.publish("bye")
+        while not isinstance(next(events), Disconnected):
+            pass
+
+        for _ in range(2):
+            with pytest.raises(OutboundFull):
+                nc.settle(message, 0.05)
+        assert message.state is AckState.OPEN
+        assert nc.closed is False
 
 
 def test_publishing_waits_while_the_peer_does_not_read(peer, monkeypatch):

@@ -13,6 +13,8 @@ from jsproto.core.events import Closed, Connected, Disconnected, LameDuck, Notic
 from jsproto.core.servers import Server
 from jsproto.core.subscription import Subscription
 from jsproto.errors import ConnectFailed, JsprotoError, RemoteProtocolError, ServerError
+from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pushing import PushNotice
 from jsproto.wire.frames import Info
 from jsproto_io._watch import level_of, text_of
 from jsproto_io.blocking import connect
@@ -124,3 +126,26 @@ def test_without_a_handler_nothing_is_printed():
     )
 
     assert ("", "") == (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        PullNotice.NO_RESPONDERS,
+        PullNotice.HEARTBEAT_MISSED,
+        PullNotice.CONSUMER_DELETED,
+        PullNotice.REFUSED,
+        PullNotice.DROPPED,
+        PullNotice.AGEING,
+        PushNotice.HEARTBEAT_MISSED,
+        PushNotice.DROPPED,
+        PushNotice.DELETE_FAILED,
+    ],
+)
+def test_a_feed_that_stands_still_or_has_lost_something_is_a_warning(kind):
+    assert level_of(Notice(None, kind, None)) == logging.WARNING
+
+
+@pytest.mark.parametrize("kind", [PullNotice.RESUMED, PullNotice.PINNED, PushNotice.BOUND])
+def test_what_goes_well_is_no_warning(kind):
+    assert level_of(Notice(None, kind, None)) == logging.DEBUG

@@ -26,6 +26,7 @@ from jsproto.core.events import (
     Upgrade,
 )
 from jsproto.core.link import LinkState
+from jsproto.core.message import Message
 from jsproto.core.options import Options, Tls
 from jsproto.core.procedure import Procedure, Sleep
 from jsproto.core.request import Flush, request
@@ -1872,3 +1873,20 @@ def test_an_ack_while_closing_still_goes_out(wire):
     assert w.connection.settle(once, w.now)
     assert not w.connection.settle(once, w.now)
     assert b"PUB ack 0\r\n\r\n" == w.out()
+
+
+def test_what_is_no_settlement_is_refused_with_a_typed_error():
+    connection = Connection(Options(servers=("nats://a:1",)), entropy=bytes, now=0.0)
+    with pytest.raises(LocalProtocolError, match=r"expected a message of a consumer.*got Message"):
+        connection.settle(Message(("1", "a", "", None, b"")), 0.0)
+
+
+def test_a_request_that_never_had_a_link_says_that_nothing_was_sent():
+    connection = Connection(Options(servers=("nats://a:1",)), entropy=bytes, now=0.0)
+    asked = connection.open(request("svc", timeout=0.5), 0.0)
+    connection.handle_tick(0.5)
+
+    with pytest.raises(
+        RequestTimeout, match=r"expected a link.*within 0.5 s, there was none: nothing was sent"
+    ):
+        connection.take(asked, 0.5)

@@ -917,7 +917,7 @@ def test_a_heartbeat_without_a_number_is_no_gap(header):
 
 def test_a_reply_that_is_no_ack_subject_is_no_gap():
     rig = Rig(watch_gaps=True)
-    rig.consume.delivered([(rig.port.sid, "s.a", "some.reply", None, b"")], 0.0)
+    rig.consume.delivered([(rig.port.sid, "s.a", "$JS.ACK.some.reply", None, b"")], 0.0)
 
     assert (rig.notices(), rig.consume.readable) == ([], 1)
 

@@ -17,7 +17,10 @@ from jsproto.errors import (
     PermissionViolation,
 )
 from jsproto.jetstream import errors
+from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.consume import Consume, ConsumeOptions
 from jsproto.jetstream.fetch import TRANSITIONS, Fetch, FetchInput, FetchMode, FetchOptions, FetchState, Next
+from jsproto.jetstream.fetch_options import AT_ONCE
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import End
@@ -500,7 +503,9 @@ def test_what_comes_when_it_can_not_be_given_back_is_counted():
         ({"expires": 30.0}, 30.0, 33.0),
         ({"expires": 100.0}, 100.0, 105.0),
         ({"timeout": 5.0}, 4.5, 5.0),
-        ({"timeout": 1.0}, 0.8, 1.0),
+        ({"timeout": 1.0}, 0.9, 1.0),
+        ({"timeout": 0.5}, 0.45, 0.5),
+        ({"timeout": 0.02}, 0.01, 0.02),
         ({"timeout": 0.1}, 0.05, 0.1),
         ({"timeout": 5.0, "expires": 4.9}, 4.9, 5.0),
         ({}, 30.0, 33.0),
@@ -1013,3 +1018,74 @@ def test_a_late_link_is_asked_for_a_heartbeat_that_the_rest_of_the_time_allows(a
     (pull,) = pulls(fetch)
 
     assert 2 * pull.get("idle_heartbeat", 0) <= pull["expires"] <= 8e9
+
+
+# ------------------------------------------------------------------ what "at once" means, and what is nobody's
+
+
+def test_not_waiting_is_bounded_by_what_at_once_means():
+    fetch = started(max_messages=5, mode=FetchMode.NO_WAIT)
+
+    assert pulls(fetch) == [{"batch": 5, "no_wait": True}]
+    assert fetch.deadline is not None
+    assert AT_ONCE < fetch.deadline < AT_ONCE + 1.0
+    fetch.ticked(fetch.deadline)
+    assert (fetch.take(9.0), fetch.reason) == (ENDED, End.DEADLINE)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [({"timeout": 9.0}, 9.0), ({"expires": 5.0}, 5.5)])
+def test_who_does_not_wait_can_still_say_how_long_an_answer_may_take(given, seconds):
+    assert started(max_messages=5, mode=FetchMode.NO_WAIT, **given).deadline == seconds
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(404, End.NO_MESSAGES), (408, End.EXPIRED)], ids=["no messages", "expired"]
+)
+def test_a_status_of_a_good_end_is_one_whatever_its_text(code, reason):
+    fetch = started(max_messages=5, expires=5.0)
+    fetch.delivered([status(fetch, code, "Whatever A Later Server Says", pending(5))], 0.0)
+
+    assert (fetch.take(0.0), fetch.reason, fetch.cause) == (ENDED, reason, None)
+
+
+@pytest.mark.parametrize(
+    "reply", ["svc.inbox.1", ">", "$JS.AC", "$JS.API.STREAM.DELETE.S", "x$JS.ACK.S.C.1.1.1.1.0"]
+)
+@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize("feed", ["fetch", "consume"])
+def test_a_frame_with_another_reply_than_that_of_a_delivery_is_nobodys(reply, others, feed):
+    """It could be anybody's who knows the inbox: to acknowledge it would publish wherever he says."""
+    fetch = started(max_messages=5, expires=5.0)
+    if feed == "consume":
+        fetch = Consume(NEXT, ConsumeOptions())
+        fetch.port = Port()
+        fetch.opened(0.0)
+    foreign = (fetch.port.sid, "s.a", reply, None, b"x")
+    frames = data(fetch, *range(1, others + 1))
+    fetch.delivered([*frames[:1], foreign, *frames[1:]], 0.0)
+
+    assert taken(fetch) == list(range(1, others + 1))
+    assert fetch.strays == 1
+    assert (PullNotice.STRAY, "s.a") in fetch.port.notices
+    fetch.closed(None, 0.0)
+    assert naks(fetch) == []
+
+
+@pytest.mark.parametrize("feed", ["fetch", "consume"])
+def test_messages_of_a_consumer_without_acks_are_lost_to_who_leaves_and_he_is_told(feed):
+    acking = Acking(policy="none")
+    fetch = started(max_messages=5, expires=5.0, acking=acking)
+    if feed == "consume":
+        fetch = Consume(NEXT, ConsumeOptions(acking=acking))
+        fetch.port = Port()
+        fetch.opened(0.0)
+    fetch.delivered(data(fetch, 1, 2), 0.0)
+    fetch.closed(None, 0.0)
+    fetch.delivered(data(fetch, 3), 0.0)
+
+    assert naks(fetch) == []
+    assert [each for each in fetch.port.notices if each[0] is PullNotice.DROPPED] == [
+        (PullNotice.DROPPED, 2),
+        (PullNotice.DROPPED, 1),
+    ]
+    assert (fetch.returned, fetch.port.lost) == (0, 3)

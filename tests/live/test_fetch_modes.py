@@ -6,8 +6,10 @@ from time import monotonic
 
 import pytest
 
+from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import MessageTooLarge
 from jsproto.jetstream.fetch import FetchMode
+from jsproto.jetstream.fetch_options import AT_ONCE
 from jsproto.jetstream.status import End
 
 pytestmark = pytest.mark.live
@@ -137,3 +139,26 @@ def test_an_abandoned_fetch_leaves_no_pull_that_takes_messages(work, nc, within,
     for each in taken:
         each.ack_confirmed()
     assert orders.left() == (0, 0)
+
+
+def test_not_waiting_ends_soon_although_the_server_says_nothing_at_a_full_ack_window(work, within):
+    orders = work(max_ack_pending=2)
+    orders.publish(5)
+    assert fetched(orders.consumer.fetch(2), within, ack=False) == (2, End.FILLED)
+    began = monotonic()
+
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, End.DEADLINE)
+    assert monotonic() - began < AT_ONCE + 2.0
+    with pytest.raises(RequestTimeout, match=r"within 2.2 s, none came \(DEADLINE\)"), within(5.0):
+        orders.consumer.next(mode=FetchMode.NO_WAIT)
+
+
+def test_one_message_is_waited_for_nearly_as_long_as_asked_and_the_error_says_how_long(work, within):
+    orders = work()
+    began = monotonic()
+    with pytest.raises(RequestTimeout, match=r"within 0.45 s, none came \(EXPIRED\)"), within(5.0):
+        orders.consumer.next(timeout=0.5)
+
+    assert monotonic() - began >= 0.45
+    with pytest.raises(RequestTimeout, match=r"at once, none came \(NO_MESSAGES\)"), within(5.0):
+        orders.consumer.next(mode=FetchMode.NO_WAIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Unpack, cast, final
+from typing import TYPE_CHECKING, Final, Unpack, cast, final
 
 from attrs import evolve, field, frozen
 
@@ -28,10 +28,17 @@ from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.push_options import PUSH_FACTOR
 from jsproto.jetstream.settings import ConsumerSettings, seconds_of
+from jsproto.jetstream.status import End
 from jsproto.signals import Ended, NeedData
 
 if TYPE_CHECKING:
     from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - nobody resolves the field's type
+
+
+#: Seconds that one message is waited for.
+_NEXT: Final = 5.0
+#: Ends by which the server has said at once that nothing is there.
+_AT_ONCE: Final = frozenset({End.NO_MESSAGES, End.REQUESTS_PENDING})
 
 
 @final
@@ -233,7 +240,8 @@ class Consumer:
             max_messages: the most messages; one of this and ``max_bytes`` is needed, with both the first reached counts.
             max_bytes: the most bytes, as the server counts them.
             mode: whether to wait for messages that are not there yet.
-            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given.
+            expires: seconds until the server ends the request, ``inf`` for never; 30 unless ``timeout`` is given. In the mode
+                ``NO_WAIT`` the request has no expiry, and an answer is waited for 2 seconds.
             timeout: seconds until the fetch ends here, whatever the server says.
             idle_heartbeat: seconds, 0 for none; left out: 5 from 10 s expiry on, else none.
             heartbeat_factor: how many heartbeats of silence are an end: 2 (ADR-37), 3 in ADR-15.
@@ -273,7 +281,7 @@ class Consumer:
     def next(
         self,
         *,
-        timeout: float = 5.0,
+        timeout: float | None = None,
         mode: FetchMode = FetchMode.WAIT,
         group: str = "",
         min_pending: int = 0,
@@ -285,7 +293,8 @@ class Consumer:
         """One message.
 
         Args:
-            timeout: seconds to wait for it.
+            timeout: seconds to wait for it: 5, or 2 in the mode ``NO_WAIT``, if left out. The server is asked for a little less,
+                so that what it sends in the last moment still arrives.
             mode: whether to wait for a message that is not there yet.
             group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -504,13 +513,15 @@ class NextMessage(Next[JsMessage]):
         """Raise if it ended well and yet without a message."""
         if self.ended and self.error is None and not self.got:
             why = "unknown" if self.reason is None else self.reason.name
-            raise RequestTimeout(
-                f"expected a message on {self.subject} within {self.options.wait:g} s, none came ({why})"
-            )
+            waited = self.options.wait if self.reason is End.DEADLINE else self.options.server_wait
+            within = "at once" if self.reason in _AT_ONCE else f"within {waited:g} s"
+            raise RequestTimeout(f"expected a message on {self.subject} {within}, none came ({why})")
         return super().nothing()
 
 
 @lru_cache(maxsize=64, typed=True)
-def _next_options(timeout: float, mode: FetchMode, acking: Acking) -> FetchOptions:
+def _next_options(timeout: float | None, mode: FetchMode, acking: Acking) -> FetchOptions:
     """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
+    if timeout is None and mode is not FetchMode.NO_WAIT:
+        timeout = _NEXT
     return FetchOptions(max_messages=1, timeout=timeout, mode=mode, acking=acking)
