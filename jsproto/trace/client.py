@@ -7,6 +7,7 @@ something (nats-server consumer.go ``nextReqFromMsg``). So is this; what a clien
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Final, cast
 
 from jsproto.jetstream.api.values import INT64_MAX
@@ -22,6 +23,12 @@ _VERBS: Final = frozenset({
     "META.LEADER.STEPDOWN", "SERVER.REMOVE", "SERVER.EVACUATE", "ACCOUNT.PURGE", "ACCOUNT.STREAM.MOVE", "ACCOUNT.STREAM.CANCEL_MOVE",
     "STREAM.TEMPLATE.CREATE", "STREAM.TEMPLATE.DELETE", "STREAM.TEMPLATE.INFO", "STREAM.TEMPLATE.NAMES",
 })  # fmt: skip
+
+
+#: Members of a pull, with their types; a pull in which one has another is refused whole (400).
+_MEMBERS: Final[Mapping[str, type]] = {
+    "batch": int, "max_bytes": int, "expires": int, "idle_heartbeat": int, "no_wait": bool, "group": str, "id": str,
+}  # fmt: skip
 
 
 def api_call(subject: str) -> tuple[str, tuple[str, ...]]:
@@ -49,7 +56,12 @@ def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) 
     if members is None:
         return pull
     pull.members = frozenset(members)
+    pull.void = (
+        any(not _fits(members.get(name), kind) for name, kind in _MEMBERS.items())
+        or number(members, "expires") < 0
+    )
     pull.batch = max(1, number(members, "batch"))
+    pull.vague = "batch" in members and number(members, "batch") < 1
     pull.max_bytes = max(0, number(members, "max_bytes"))
     pull.expires = max(0, number(members, "expires"))
     pull.heartbeat = max(0, number(members, "idle_heartbeat"))
@@ -58,6 +70,15 @@ def pull_of(consumer: ConsumerKey, token: str, body: bytes, at: int, line: int) 
     pull.group = group if isinstance(group, str) else ""
     pull.pin = pin if isinstance(pin, str) else ""
     return pull
+
+
+def _fits(value: object, kind: type) -> bool:
+    """Whether the server can read a member: of its type, and a number of 64 bits; ``null`` is as if it were not there."""
+    if value is None:
+        return True
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and -INT64_MAX - 1 <= value <= INT64_MAX
+    return isinstance(value, kind)
 
 
 def json_object(data: bytes) -> Json | None:

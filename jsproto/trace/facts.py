@@ -5,6 +5,7 @@ A fact about a command is told before the books are changed, so they show what t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from jsproto.jetstream.status import Row
@@ -73,17 +74,20 @@ class Pulled(NamedTuple):
     interests: list[Interest]
     #: The consumer, if its configuration is known.
     consumer: SeenConsumer | None
-    #: What earlier pulls of that subscription may still bring.
-    owed: int
-    owed_bytes: int
+    #: What earlier pulls of the same reader may still bring, by the client's clock.
+    owed: int = 0
+    owed_bytes: int = 0
+    #: What that reader asks for where nothing is owed, 0 if that is not known.
+    most: int = 0
+    most_bytes: int = 0
     #: The pin id that the server refused last, ``""`` if none.
-    refused_pin: str
-    #: A pull of an earlier link of this client that may still be alive in the same inbox.
-    survivor: SeenPull | None
+    refused_pin: str = ""
+    #: Pulls of earlier links of this client that may still be alive in its inboxes.
+    survivors: Sequence[SeenPull] = ()
     #: The same pull, sent on this link since it was made anew, to which nothing has come yet.
-    twin: SeenPull | None
+    twin: SeenPull | None = None
     #: How often in a row less than the most was asked for, with nothing owed and nothing that could wait to be taken.
-    shrunk: int
+    shrunk: int = 0
 
 
 class PullOver(NamedTuple):
@@ -198,6 +202,14 @@ class Silence(NamedTuple):
     after: float
 
 
+class PushSilence(NamedTuple):
+    """An ordered push consumer with heartbeats was not heard for twice the time after which the client should have acted."""
+
+    link: Link
+    consumer: SeenConsumer
+    after: float
+
+
 class NoPull(NamedTuple):
     """Somebody who read on and on has not asked again, although the last pull was lost through no fault of theirs."""
 
@@ -265,6 +277,7 @@ Fact: TypeAlias = (
     | Blamed
     | PingUnanswered
     | Silence
+    | PushSilence
     | NoPull
     | NotHeard
     | GapKept

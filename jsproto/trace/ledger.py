@@ -38,6 +38,15 @@ MOST_BODY: Final = 1024
 Table: TypeAlias = Literal["interests", "sids", "marks", "pings"]
 #: Refusals of one subscription that are counted: more are no more of a storm.
 MOST_REFUSALS: Final = 64
+#: Pulls that are over and are kept, of one reader: a late status may speak of them.
+MOST_OVER: Final = 8
+#: A link on which the server says nothing for so long has a gap; the newest are kept.
+GAP: Final = SECOND
+MOST_GAPS: Final = 4
+#: Times at which the client asked about one consumer that are kept, the newest.
+MOST_INQUIRIES: Final = 256
+#: Words of a subject that the table of wildcards is ordered by.
+_WORDS: Final = 4
 
 Json: TypeAlias = Mapping[str, object]
 ConsumerKey: TypeAlias = tuple[str, str]
@@ -77,22 +86,106 @@ class SeenPull:
     pin: str = ""
     #: Members that the body had; ``None`` if it is no JSON object.
     members: frozenset[str] | None = None
+    #: The server answers it at once and sends nothing for it: its body cannot be read, or its expiry is below 0.
+    void: bool = False
+    #: Its batch is below 1, and counts as 1.
+    vague: bool = False
     got: int = 0
     size: int = 0
     end: End | None = None
     status: str = ""
+    #: Where it was sent, and the books of its inbox; ``None`` where it was only read.
+    link: Link | None = None
+    lane: Tally | None = None
+    #: Whether it is in the sums of its reader: it has not ended, and its time is not up by the client's clock.
+    counted: bool = False
+
+    @property
+    def left(self) -> int:
+        """Messages that have not come."""
+        return 0 if self.void else max(0, self.batch - self.got)
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes that have not come."""
+        return 0 if self.void else max(0, self.max_bytes - self.size)
 
     def owed(self, now: int) -> int:
         """Messages that the server can still send for it."""
-        return 0 if self.over(now) else max(0, self.batch - self.got)
+        return 0 if self.over(now) else self.left
 
     def owed_bytes(self, now: int) -> int:
         """Bytes that the server can still send for it."""
-        return 0 if self.over(now) else max(0, self.max_bytes - self.size)
+        return 0 if self.over(now) else self.left_bytes
+
+    def lapsed(self, now: int) -> bool:
+        """Whether it has ended, or its time is up by the client's clock."""
+        return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
 
     def over(self, now: int) -> bool:
-        """Whether it has ended, or must have."""
-        return self.end is not None or (self.expires > 0 and now > self.at + self.expires)
+        """Whether it has ended, or must have: a server that says nothing may not have read it yet, so its clock did not begin."""
+        if not self.lapsed(now):
+            return False
+        begun = self.at if self.link is None or self.end is not None else self.link.read_by(self)
+        return self.end is not None or (begun is not None and now > begun + self.expires)
+
+
+@define(eq=False)
+class Tally:
+    """Pulls that are under way, oldest first, and what they owe by the client's clock.
+
+    Those that have ended are taken out when they come to the front.
+    """
+
+    queue: deque[SeenPull] = Factory(deque[SeenPull])
+    owed: int = 0
+    owed_bytes: int = 0
+    last: SeenPull | None = None
+    #: What is asked for where nothing is owed.
+    most: int = 0
+    most_bytes: int = 0
+
+    def first(self) -> SeenPull | None:
+        """The oldest that has not ended."""
+        while self.queue and self.queue[0].end is not None:
+            self.queue.popleft()
+        return self.queue[0] if self.queue else None
+
+
+@define(eq=False, kw_only=True)
+class Reader:
+    """What one subscription asks of one consumer."""
+
+    consumer: ConsumerKey
+    interest: Interest
+    number: int
+    tally: Tally = Factory(Tally)
+    #: By inbox: behind a wildcard there can be many.
+    lanes: dict[str, Tally] = Factory(dict[str, "Tally"])
+    #: When pulls are over by the client's clock.
+    due: list[tuple[int, int, SeenPull]] = Factory(list[tuple[int, int, "SeenPull"]])
+    #: Pulls that are over, the last ones.
+    past: deque[SeenPull] = Factory(deque[SeenPull])
+    #: Pulls of links before that may still be alive in its inboxes.
+    survivors: list[SeenPull] = Factory(list[SeenPull])
+    pulls: int = 0
+    #: A pull went out while another was not yet filled: somebody reads on and on.
+    loop: bool = False
+    #: How often that was so with another reply subject, which several readers beside each other do too.
+    overlaps: int = 0
+    #: An inbox was asked for more than once, so an inbox is a reader and not a pull.
+    repeated: bool = False
+    #: A batch was below 1, or could not be read: nobody knows how much it wants.
+    unsure: bool = False
+    #: Something came for it: a message, or the end of a pull.
+    served: bool = False
+    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to be taken, one behind the other.
+    shrunk: int = 0
+
+    @property
+    def last(self) -> SeenPull | None:
+        """The newest pull."""
+        return self.tally.last
 
 
 @define(eq=False, kw_only=True)
@@ -108,23 +201,16 @@ class Interest:
     got: int = 0
     #: When a frame came last, or the last pull went out.
     sign: int = 0
-    #: A pull went out while another was not yet filled: somebody reads on and on.
-    loop: bool = False
-    #: How often that was so with another reply subject, which several readers beside each other do too.
-    overlaps: int = 0
-    #: The most that one pull has asked for.
-    most: int = 0
-    most_bytes: int = 0
+    #: The place among the subscriptions of its link.
+    number: int = 0
     active: bool = True
-    #: When the client asked about the consumer, for the first time since the last sign of it.
-    inquired: int = 0
+    #: Answers of the API come here too: readers behind it are told apart by their inboxes only.
+    shared: bool = False
     #: Deliveries so far, how many of them are not settled, and which the user has taken, by number.
     delivered: int = 0
     unsettled: int = 0
     taken: int = 0
-    #: Pulls that asked for less than the most although nothing was owed and nothing could wait to be taken, one behind the other.
-    shrunk: int = 0
-    pulls: list[SeenPull] = Factory(list[SeenPull])
+    readers: dict[ConsumerKey, Reader] = Factory(dict[ConsumerKey, "Reader"])
     #: When its pulls were refused.
     refusals: deque[int] = Factory(lambda: deque[int](maxlen=MOST_REFUSALS))
 
@@ -132,6 +218,16 @@ class Interest:
     def wild(self) -> bool:
         """Whether it takes more than one subject."""
         return "*" in self.subject or ">" in self.subject
+
+    @property
+    def pulls(self) -> list[SeenPull]:
+        """Its pulls that are known, those that have ended first."""
+        known = [
+            each
+            for reader in self.readers.values()
+            for each in (*reader.past, *(pull for pull in reader.tally.queue if pull.end is None))
+        ]
+        return sorted(dict.fromkeys(known), key=lambda pull: pull.line)
 
 
 @define(eq=False, kw_only=True)
@@ -237,7 +333,21 @@ class Link:
     up: bool = True
     #: The first PONG came.
     ready: bool = False
+    #: By sid; only `add` and `drop` change it.
     interests: dict[str, Interest] = Factory(dict[str, Interest])
+    #: The same by subject, those with wildcards by the words before the first of them.
+    exact: dict[str, dict[str, Interest]] = Factory(dict[str, dict[str, Interest]])
+    wild: dict[str, dict[str, Interest]] = Factory(dict[str, dict[str, Interest]])
+    #: Subscriptions that were made.
+    made: int = 0
+    #: Who reads which consumer, and the line of the last pull of each.
+    readers: dict[ConsumerKey, dict[int, Reader]] = Factory(dict[ConsumerKey, dict[int, "Reader"]])
+    asked: dict[ConsumerKey, int] = Factory(dict[ConsumerKey, int])
+    #: When the client asked the API about each consumer, the newest times.
+    inquiries: dict[ConsumerKey, deque[int]] = Factory(dict[ConsumerKey, "deque[int]"])
+    #: When the server said something last, and the newest times in which it said nothing.
+    heard: int = 0
+    gaps: deque[tuple[int, int]] = Factory(lambda: deque[tuple[int, int]](maxlen=MOST_GAPS))
     #: Every sid that was given out.
     sids: dict[str, None] = Factory(dict[str, None])
     requests: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
@@ -257,8 +367,10 @@ class Link:
 
     def keep(self, most: int) -> None:
         """Each table keeps so many entries at most, the newest half of them if it had more."""
-        for _, interest in bound(self.interests, most):
-            interest.active = False
+        for interest in excess(self.interests, most):
+            self.drop(interest)
+            self.forgot.add("interests")
+        if bound(self.asked, most):
             self.forgot.add("interests")
         bound(self.publishes, most)
         if bound(self.sids, most):
@@ -266,6 +378,7 @@ class Link:
         if bound(self.marks, most):
             self.forgot.add("marks")
         bound(self.requests, most)
+        bound(self.inquiries, most)
 
     def option(self, name: str) -> object:
         """What CONNECT said about something; ``None`` if it did not."""
@@ -276,13 +389,83 @@ class Link:
         """Major and minor version of the server."""
         return None if self.info is None else release_of(self.info.version)
 
+    def add(self, interest: Interest) -> None:
+        """A subscription is made."""
+        self.made += 1
+        interest.number = self.made
+        self.interests[interest.sid] = interest
+        self._place(interest).setdefault(_ordered_by(interest), {})[interest.sid] = interest
+
+    def drop(self, interest: Interest) -> None:
+        """A subscription ends."""
+        interest.active = False
+        if self.interests.get(interest.sid) is not interest:
+            return
+        del self.interests[interest.sid]
+        place, key = self._place(interest), _ordered_by(interest)
+        del place[key][interest.sid]
+        if not place[key]:
+            del place[key]
+        for reader in interest.readers.values():
+            known = self.readers[reader.consumer]
+            del known[reader.number]
+            if not known:
+                del self.readers[reader.consumer]
+
+    def _place(self, interest: Interest) -> dict[str, dict[str, Interest]]:
+        return self.wild if interest.wild else self.exact
+
     def interest_in(self, subject: str) -> list[Interest]:
-        """Subscriptions that a message on this subject would reach."""
-        return [
-            each
-            for each in self.interests.values()
-            if each.subject == subject or (each.wild and subject_matches(each.subject, subject))
-        ]
+        """Subscriptions that a message on this subject would reach, in the order in which they were made."""
+        found = list(self.exact.get(subject, {}).values())
+        if self.wild:
+            words = subject.split(".", _WORDS)[:_WORDS]
+            for count in range(len(words) + 1):
+                for each in self.wild.get(".".join(words[:count]), {}).values():
+                    if subject_matches(each.subject, subject):
+                        found.append(each)  # noqa: PERF401 - three levels in one expression are hard to read
+        return sorted(found, key=lambda each: each.number) if len(found) > 1 else found
+
+    def hear(self, now: int) -> None:
+        """The server says something."""
+        if now - self.heard >= GAP:
+            self.gaps.append((self.heard, now))
+        self.heard = now
+
+    def inquired(self, key: ConsumerKey, since: int) -> int:
+        """When the client asked about this consumer for the first time behind a moment; the moment if it did not."""
+        return next((each for each in self.inquiries.get(key, ()) if each > since), since)
+
+    def read_by(self, pull: SeenPull) -> int | None:
+        """When the server has read a pull whose time is up by the client's clock, at the latest; ``None`` if it said nothing since.
+
+        That is at once, unless it said nothing from the pull to its end: then, when it was heard again.
+        """
+        if not self.up:
+            return pull.at
+        if self.heard <= pull.at:
+            return None
+        for start, end in self.gaps:
+            if start <= pull.at and end > pull.at + pull.expires:
+                return end
+        return pull.at
+
+
+def _ordered_by(interest: Interest) -> str:
+    """Where a subscription stands in the table: its subject, or what is before the first wildcard, up to a few words."""
+    if not interest.wild:
+        return interest.subject
+    words: list[str] = []
+    for word in interest.subject.split(".", _WORDS)[:_WORDS]:
+        if word in {"*", ">"}:
+            break
+        words.append(word)
+    return ".".join(words)
+
+
+def excess(table: dict[_K, _V], most: int) -> Sequence[_V]:
+    """The older half of a table that has more than so many entries, to be forgotten."""
+    return () if len(table) <= most else list(islice(table.values(), len(table) - most // 2))
 
 
 def bound(table: dict[_K, _V], most: int | None = None) -> Sequence[tuple[_K, _V]]:

@@ -13,6 +13,7 @@ that is full forgets its older half, and a connection behind the bound is not re
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
@@ -34,6 +35,7 @@ from jsproto.trace.facts import (
 from jsproto.trace.framing import client_reader, server_reader
 from jsproto.trace.ledger import (
     MOST,
+    MOST_INQUIRIES,
     MOST_PAST,
     ROOM,
     SECOND,
@@ -42,6 +44,7 @@ from jsproto.trace.ledger import (
     Link,
     SeenConsumer,
     bound,
+    excess,
     seconds,
 )
 from jsproto.trace.recording import Happened, Received, Record, Sent, Wished
@@ -300,6 +303,7 @@ class Observer:
     # ------------------------------------------------------------------------------------------ the server
 
     def _heard(self, link: Link, frame: Frame) -> None:
+        link.hear(self._books.now)
         if isinstance(frame, tuple):
             self._message(link, frame)
         elif isinstance(frame, Info):
@@ -335,6 +339,8 @@ class Observer:
             return
         request = link.requests.pop(subject, None)
         if request is not None:
+            if interest is not None:
+                interest.shared = True
             self._requests.answer(link, request, payload)
         sent = link.publishes.pop(subject, None)
         if sent is not None:
@@ -359,9 +365,9 @@ class Observer:
         if before is None or before.left:
             return
         for interest in before.interests.values():
-            if interest.loop and interest.pulls and not interest.pulls[-1].no_wait:
-                self._pulls.expect_consumer(link, interest, interest.pulls[-1])
-            elif not interest.pulls and not interest.subject.startswith("_INBOX."):
+            if interest.readers:
+                self._pulls.expect_consumer(link, interest)
+            elif not interest.subject.startswith("_INBOX."):
                 self._books.watch(self._books.now + SUBSCRIBE_PATIENCE, _Again(link, interest))
 
     # ------------------------------------------------------------------------------------------ the client
@@ -398,8 +404,7 @@ class Observer:
 
     @staticmethod
     def _forget(link: Link, interest: Interest) -> None:
-        interest.active = False
-        link.interests.pop(interest.sid, None)
+        link.drop(interest)
 
     def _subscribe(self, link: Link, command: SubLine) -> None:
         taken = link.interests.get(command.sid)
@@ -416,9 +421,9 @@ class Observer:
         if bound(link.sids, self._books.most):
             link.forgot.add("sids")
         if taken is None:
-            link.interests[command.sid] = interest
-            for _, forgotten in bound(link.interests, self._books.most):
-                forgotten.active = False
+            link.add(interest)
+            for forgotten in excess(link.interests, self._books.most):
+                link.drop(forgotten)
                 link.forgot.add("interests")
 
     def _publish(self, link: Link, command: PubLine) -> None:
@@ -435,7 +440,9 @@ class Observer:
                 self._pulls.pull(link, (names[0], names[1]), command.reply, command.payload)
                 return
             if verb == "CONSUMER.INFO" and len(names) == 2:
-                self._pulls.inquired(link, (names[0], names[1]))
+                times = link.inquiries.setdefault((names[0], names[1]), deque(maxlen=MOST_INQUIRIES))
+                times.append(self._books.now)
+                bound(link.inquiries, self._books.most)
             if verb or subject.startswith("$JS.API."):
                 self._requests.ask(link, command, verb, names)
                 return

@@ -148,6 +148,7 @@ class Standings:
             late = self._books.get(conn)
             if late is not None:
                 self._read(late, due, row, at)
+                self._look_again(late, due, nanoseconds(at))
         return self._standing(link), own
 
     def delivered(self, link: Link) -> None:
@@ -216,6 +217,16 @@ class Standings:
         self._changed.append(sid)
         if pull.expires:
             heappush(self._due, (pull.at + pull.expires, book.link.conn, sid))
+
+    def _look_again(self, book: _Book, sid: str, now: int) -> None:
+        """Some pulls whose time is up may not have been read by the server: they are over later."""
+        for bar in book.open.get(sid, ()):
+            pull = bar.pull
+            if pull.lapsed(now) and not pull.over(now):
+                begun = book.link.read_by(pull)
+                until = now if begun is None else begun + pull.expires
+                heappush(self._due, (max(now, until), book.link.conn, sid))
+                return
 
     @staticmethod
     def _read(book: _Book, sid: str, row: int, at: float) -> int:

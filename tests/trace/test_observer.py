@@ -5,6 +5,7 @@ server's, a text is an event.
 """
 
 import json
+import sys
 
 import pytest
 
@@ -274,9 +275,9 @@ def test_a_pull_whose_bytes_are_spent_is_over(play):
 
 
 def test_a_pull_is_over_when_its_time_is(play):
-    play(*HELLO, SUB, pull(5), 10.5, delivered(1), pull(5))
+    play(*HELLO, SUB, pull(5), 1.0, b"PING\r\n", 10.5, b"PING\r\n", pull(5), delivered(1))
 
-    assert play.pulls[0].got == 0
+    assert [each.got for each in play.pulls] == [0, 1]
     assert [(fact.owed, fact.owed_bytes) for fact in play.told(Pulled)] == [(0, 0), (0, 0)]
 
 
@@ -293,7 +294,7 @@ def test_a_status_corrects_what_was_put_down_to_a_pull_wrongly(play):
     play(delivered(1), delivered(2))
     play(status("408 Request Timeout", Nats_Pending_Messages=3, Nats_Pending_Bytes=0))
 
-    assert [(each.got, each.end) for each in play.pulls] == [(0, End.EXPIRED), (1, None), (1, None)]
+    assert [(each.got, each.end) for each in play.pulls] == [(0, End.EXPIRED), (1, End.FILLED), (1, None)]
 
 
 def test_what_is_put_down_in_excess_and_fits_nowhere_is_forgotten(play):
@@ -527,8 +528,8 @@ def test_flow_control_that_was_never_asked_for_has_no_mark(play):
 def test_a_pull_of_a_lost_link_survives_on_its_server_and_its_cluster(play, info, found):
     play(*HELLO, SUB, pull(), "eof", "connected", info, SUB, pull(consumer="D"), pull())
 
-    survivors = [fact.survivor for fact in play.told(Pulled)]
-    assert survivors == [None, None, play.pulls[0] if found else None]
+    survivors = [list(fact.survivors) for fact in play.told(Pulled)]
+    assert survivors == [[], [], play.pulls[:1] if found else []]
 
 
 def test_everything_that_is_said_is_told_first(play):
@@ -542,3 +543,135 @@ def test_everything_that_is_said_is_told_first(play):
         SaidPub,
         Pulled,
     ]
+
+
+# ------------------------------------------------------------------------------------------------ the server's numbers
+
+
+def test_bytes_that_were_put_down_to_the_wrong_pull_are_moved_by_the_servers_number(play):
+    play(
+        *HELLO,
+        SUB,
+        pull(9, max_bytes=500),
+        pull(9, max_bytes=500),
+        *[delivered(at, b"x" * 50) for at in (1, 2)],
+    )
+    size = play.pulls[0].size
+    assert (size > 0, play.pulls[1].size) == (True, 0)
+
+    play(status("408 Request Timeout", Nats_Pending_Messages=8, Nats_Pending_Bytes=500 - size // 2))
+
+    assert [(each.got, each.size) for each in play.pulls] == [(1, size // 2), (1, size // 2)]
+    play(pull(1, max_bytes=1))
+    assert play.told(Pulled)[-1].owed_bytes == 500 - size // 2
+
+
+def test_a_pull_that_was_taken_for_filled_is_open_again_if_the_server_has_filled_another(play):
+    """Servers serve waiting pulls in turn, one message each."""
+    play(
+        *HELLO, b">SUB _INBOX.* 2\r\n", pull(4, "_INBOX.a"), pull(4, "_INBOX.b"), *map(delivered, range(1, 6))
+    )
+    assert [(each.got, each.end) for each in play.pulls] == [(4, End.FILLED), (1, None)]
+
+    play(status("408 Request Timeout", "_INBOX.b", Nats_Pending_Messages=2, Nats_Pending_Bytes=0))
+
+    assert [(each.got, each.end) for each in play.pulls] == [(3, None), (2, End.EXPIRED)]
+    play(pull(1, "_INBOX.a"))
+    assert play.told(Pulled)[-1].owed == 1
+    play(delivered(6))
+    assert play.pulls[0].end is End.FILLED
+
+
+def test_a_refused_pull_got_nothing_whatever_was_put_down_to_it(play):
+    play(
+        *HELLO,
+        SUB,
+        pull(4),
+        pull(3, idle_heartbeat=1.5),
+        delivered(1),
+        status("400 Bad Request"),
+        delivered(2),
+    )
+
+    assert [(each.got, each.end) for each in play.pulls] == [(2, None), (0, End.FATAL)]
+
+
+def test_what_comes_behind_a_standstill_belongs_to_the_pull_that_was_sent_before_it(play):
+    play(*HELLO, SUB, 1.0, pull(3), 60.0, pull(3), 61.0, *map(delivered, range(1, 5)))
+
+    assert [each.got for each in play.pulls] == [3, 1]
+    assert [fact.owed for fact in play.told(Pulled)] == [0, 0]  # the client could know of none
+
+
+def test_pulls_of_the_link_before_are_added_up(play):
+    play(*HELLO, SUB, pull(3), pull(4), "eof", *HELLO, SUB, pull(5), pull(5))
+
+    assert [sum(each.left for each in fact.survivors) for fact in play.told(Pulled)] == [0, 0, 7, 7]
+
+
+def test_a_pull_is_told_of_a_message_of_its_own_consumer_even_if_its_time_is_up(play):
+    play(*HELLO, SUB, pull(3), 1.0, b"PING\r\n", 11.0, b"PING\r\n", pull(2, consumer="D"), delivered(1))
+
+    assert [each.got for each in play.pulls] == [1, 0]
+
+
+def test_subscriptions_are_found_by_their_subject_in_the_order_in_which_they_were_made(play):
+    subjects = ["a.*.c", "a.b.c", ">", "a.>", "*.b.*", "x.y.z.u.v.*", "a.b.c.>", "a*.b"]
+    play(
+        *HELLO,
+        *[f">SUB {subject} {sid}\r\n".encode() for sid, subject in enumerate(subjects)],
+        b">SUB a.b.c 9\r\n",
+    )
+    link = play.observer.links[0]
+
+    assert [each.subject for each in link.interest_in("a.b.c")] == [
+        "a.*.c",
+        "a.b.c",
+        ">",
+        "a.>",
+        "*.b.*",
+        "a.b.c",
+    ]
+    assert [each.sid for each in link.interest_in("x.y.z.u.v.w")] == ["2", "5"]
+    assert [each.sid for each in link.interest_in("a*.b")] == ["2", "7"]
+
+    play(*[f">UNSUB {sid}\r\n".encode() for sid in range(10)])
+
+    assert link.interest_in("a.b.c") == []
+    assert (link.exact, link.wild, link.interests) == ({}, {}, {})
+
+
+def counted_calls(work):
+    made = 0
+
+    def count(*_):
+        nonlocal made
+        made += 1
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return made
+
+
+HEARTS = {"expires": 10**15, **BEATS}
+MANY_PULLS = {
+    "of one inbox": lambda n: [SUB, *[pull(5, **HEARTS)] * n, *map(delivered, range(n)), *[status("408 Request Timeout")] * n],
+    "with an inbox each": lambda n: [b">SUB _INBOX.* 2\r\n", *(pull(5, f"_INBOX.{at}", **HEARTS) for at in range(n)), *map(delivered, range(n)), *(status("408 Request Timeout", f"_INBOX.{at}") for at in range(n))],
+    "with a subscription each": lambda n: [step for at in range(n) for step in (f">SUB _INBOX.{at} {at}\r\n".encode(), pull(5, f"_INBOX.{at}", **HEARTS))] + [delivered(at, sid=str(at)) for at in range(n)],
+    "with a wildcard each": lambda n: [step for at in range(n) for step in (f">SUB _INBOX.{at}.* {at}\r\n".encode(), pull(5, f"_INBOX.{at}.x", **HEARTS))],
+    "and questions": lambda n: [SUB, *[pull(5, **HEARTS)] * n, *[pub("$JS.API.CONSUMER.INFO.S.C", b"", "_INBOX.p")] * n],
+    "on two links": lambda n: [*(lines := [step for at in range(n) for step in (f">SUB _INBOX.{at} {at}\r\n".encode(), pull(5, f"_INBOX.{at}", **HEARTS))]), "eof", *HELLO, *lines, 99.0, b"PING\r\n"],
+    "that expire": lambda n: [SUB, *[step for at in range(n) for step in (pull(5, expires=1), 1.0 + at)]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", MANY_PULLS)
+def test_four_times_as_many_pulls_cost_about_four_times_as_much(shape):
+    def cost(count):
+        play, steps = Play(), [*HELLO, *MANY_PULLS[shape](count)]
+        return counted_calls(lambda: play(*steps))
+
+    assert cost(1200) < 5.5 * cost(300)

@@ -104,6 +104,20 @@ def gap(session: Session) -> Session:
     return session
 
 
+def unheard(session: Session) -> Session:
+    """Behind the answer to CREATE nothing comes from an ordered consumer with heartbeats, and the client waits for half a minute."""
+    del session.records[session.lost() :]
+    sid = session.sent(r"^SUB _INBOX\S+\.11\.1\.1 ").split(b" ")[2].strip()
+    made = session.at("consumer_create_response", way=Received, behind=session.at(CREATE))
+    session.records = [
+        each
+        for at, each in enumerate(session.records)
+        if at <= made or not isinstance(each, Received) or each.data.split(b" ")[2:3] != [sid]
+    ]
+    session.drop_all(r"\$JS\.FC\.S\.(?!P)")
+    return goes_on(session, 30.0)
+
+
 def replaced(session: Session) -> Session:
     """A message of an ordered consumer is lost, it is made anew, and the one before is never deleted."""
     del session.records[session.at(r"-11-2\.1\.\d+\.5\.", way=Received)]
@@ -279,6 +293,7 @@ FAULTS = [
     ("an ordered consumer goes on behind a gap", "gap-ignored", gap),
     ("an ordered consumer is replaced and left behind", "ordered-left-behind", replaced),
     ("flow control is answered before its turn", "flow-answered-early", early),
+    ("an ordered consumer falls silent", "push-heartbeats-ignored", unheard),
     ("chunks of a snapshot are not answered", "snapshot-unanswered", lambda s: says(s, status(b"408 No Flow Response", b"_INBOX.D"))),
     # publishing
     ("a line end in a value", "header-damaged", lambda s: published(s, b"A: b\r\nc\r\n")),
@@ -309,6 +324,8 @@ BESIDE = {
     "a pull that was kept goes out beside the new one": {"pull-over-asks"},
     "CONNECT has no headers": {"hpub-without-headers"},
     "headers are not in CONNECT, and in messages": {"headers-off"},
+    "an ordered consumer falls silent": {"heartbeats-ignored"},
+    "nothing is asked for behind a new leader": {"push-heartbeats-ignored"},
     "a subscription is not made again": {"unsub-stale"},
     "the inbox of pulls is never subscribed": {"unsub-stale"},
 }

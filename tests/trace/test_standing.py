@@ -93,11 +93,27 @@ def test_a_pull_whose_time_is_up_is_not_pending_and_the_server_has_a_while_to_sa
     untold = Play("connected", SUB, pull(expires=1), 1.1, "PING", 2.0 + LATE, delivery(1))
     unread = Play("connected", SUB, pull(expires=1), 2.0, "PING")
 
-    assert told.column("messages") == [0, 0, 2, 0, 0]
+    # Nothing was heard of the server from the pull to its end: it may not have read it yet.
+    assert told.column("messages") == [0, 0, 2, 2, 0]
     assert told.finish() == [(2, 4, 1.1, "EXPIRED")]
-    assert untold.column("messages") == [0, 0, 2, 0, 0]
+    assert untold.column("messages") == [0, 0, 2, 2, 0]
     assert untold.finish() == [(2, 4, 1.0, "DEADLINE")]
-    assert unread.finish() == [(2, 4, 1.0, "DEADLINE")]
+    assert unread.finish() == [(2, 4, 2.0, "OPEN")]
+
+
+def test_a_pull_that_the_server_has_read_is_over_when_its_time_is():
+    read = Play("connected", SUB, pull(expires=1), 0.5, "PING", 1.1, "PING")
+
+    assert read.column("messages") == [0, 0, 2, 2, 0]
+    assert read.finish() == [(2, 5, 1.0, "DEADLINE")]
+
+
+def test_a_pull_that_waits_while_the_server_is_silent_is_over_an_expiry_after_it_was_heard_again():
+    stopped = Play(
+        "connected", SUB, pull(expires=1), 5.0, ">PING", 6.0, "PONG", 6.9, ">PING", 7.1, ">PING", 7.2, ">PING"
+    )
+
+    assert stopped.column("messages") == [0, 0, 2, 2, 2, 2, 0, 0]
 
 
 def test_a_pull_can_wait_for_ever():

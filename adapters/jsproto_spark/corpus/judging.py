@@ -19,7 +19,7 @@ from jsproto import __version__
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import End
 from jsproto.trace.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.ledger import ConsumerKey, Link, SeenPull
+from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenPull
 from jsproto.trace.lint import Finding, Lint
 from jsproto.trace.recording import Record
 
@@ -207,6 +207,8 @@ def _plain(part: object) -> object:
     match part:
         case Link():
             return ("link", part.number, part.up, part.ready)
+        case Interest():  # who reads there knows it in turn
+            return (part.sid, part.subject, part.queue, part.line, part.limit, part.got, part.active)
         case SeenPull():
             end = None if part.end is None else part.end.value
             return (

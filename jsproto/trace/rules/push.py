@@ -11,10 +11,11 @@ from jsproto.trace.facts import (
     FlowMissed,
     GapKept,
     LeftBehind,
+    PushSilence,
     SnapshotStalled,
     Subscribed,
 )
-from jsproto.trace.ledger import SECOND
+from jsproto.trace.ledger import SECOND, seconds
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
 #: Heartbeats that miss an answer: two of them are what a client is given for everything (ADR-37).
@@ -140,6 +141,11 @@ def _gap(fact: GapKept) -> str | None:
     return f"delivery {fact.expected} of {fact.consumer.key[1]} never came, {fact.seen} did, and nothing was done about it"
 
 
+def _silence(fact: PushSilence) -> str | None:
+    beat = seconds(number(fact.consumer.config, "idle_heartbeat"))
+    return f"nothing came for {fact.after:.1f} s from {fact.consumer.key[1]}, with heartbeats of {beat:g} s, and it is still waited for"
+
+
 def _snapshot(fact: SnapshotStalled) -> str | None:
     return f"the server gave the snapshot on link {fact.link.conn} up: its chunks were not acknowledged"
 
@@ -178,6 +184,8 @@ RULES: Final = (
         clause="ADR-15.22: who made a consumer deletes it (ADR-17)", right="Delete the consumer before when a new one is made; its inactive threshold is for clients that die."),
     Rule(name="gap-ignored", fact=GapKept, severity=ERROR, judge=_gap,
         clause="ADR-15.44, WIRE.f7 (ADR-17): a gap is a reset", right="Make the consumer anew behind the last good message."),
+    Rule(name="push-heartbeats-ignored", fact=PushSilence, severity=ERROR, judge=_silence,
+        clause="ADR-15.40, ADR-15.41, WIRE.f7 (ADR-17): missed heartbeats", right="Make the ordered consumer anew, behind the last good message, when heartbeats are missed."),
     Rule(name="snapshot-unanswered", fact=SnapshotStalled, severity=ERROR, judge=_snapshot,
         clause="WIRE.j1: 408 No Flow Response from 2.12 on", right="Acknowledge each chunk on its reply subject."),
 )

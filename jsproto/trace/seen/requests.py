@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, cast, final
 
-from jsproto.trace.client import json_object, member
-from jsproto.trace.facts import Asked, Created, LeftBehind, Refused
-from jsproto.trace.ledger import MOST_BODY, SECOND, ConsumerKey, Json, Link, SeenConsumer, SeenRequest, bound
+from jsproto.trace.client import json_object, member, number
+from jsproto.trace.facts import Asked, Created, LeftBehind, PushSilence, Refused
+from jsproto.trace.ledger import (
+    MOST_BODY,
+    SECOND,
+    ConsumerKey,
+    Interest,
+    Json,
+    Link,
+    SeenConsumer,
+    SeenRequest,
+    bound,
+    seconds,
+)
 from jsproto.trace.seen.books import Books
 from jsproto.wire.line import PubLine
 
@@ -14,6 +25,8 @@ _CREATING: Final = frozenset({"CONSUMER.CREATE", "CONSUMER.DURABLE.CREATE"})
 _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
 
 
+#: Heartbeats of silence after which who reads an ordered consumer must have acted; three raise the alarm (ADR-15).
+SILENT_BEATS: Final = 6
 #: An ordered consumer that is made anew within so much time behind a gap is so because of it.
 AFTER_GAP: Final = 5 * SECOND
 #: Time within which the one before is deleted then.
@@ -29,6 +42,27 @@ class _Delete(NamedTuple):
     def look(self, books: Books, now: int) -> None:
         if self.link.up and not self.earlier.deleted:
             books.tell(LeftBehind(self.link, self.earlier))
+
+
+class _PushLife(NamedTuple):
+    """An ordered consumer that promised heartbeats is to be heard within some of them, or to be made anew."""
+
+    link: Link
+    interest: Interest
+    consumer: SeenConsumer
+    beat: int
+    creates: int
+
+    def look(self, books: Books, now: int) -> None:
+        link, interest, consumer, beat, creates = self
+        if not (link.up and interest.active) or consumer.deleted or link.creates != creates:
+            return
+        patience = SILENT_BEATS * beat
+        since = link.inquired(consumer.key, max(interest.sign, consumer.at))
+        if books.now - since < patience:
+            books.watch(since + patience, self)
+        else:
+            books.tell(PushSilence(link, consumer, seconds(now - since)))
 
 
 @final
@@ -128,6 +162,10 @@ class Requests:
         deliver = config.get("deliver_subject")
         if isinstance(deliver, str) and deliver:
             self._delivering[deliver] = consumer
+            beat, heard = number(config, "idle_heartbeat"), link.interest_in(deliver)
+            if new and consumer.ordered and beat > 0 and heard:
+                life = _PushLife(link, heard[0], consumer, beat, link.creates)
+                self._books.watch(self._books.now + SILENT_BEATS * beat, life)
         bound(self._books.consumers)
         bound(self._ordered)
         bound(self._delivering)

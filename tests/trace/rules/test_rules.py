@@ -88,6 +88,21 @@ LINE = b"a payload of one kind"
 HIDDEN = b"." * len(LINE)
 
 
+BEAT = status("100 Idle Heartbeat", "_INBOX.d", sid="3")
+#: The defaults of a consume: expiry 30 s, heartbeats of half of it.
+USUAL = {"expires": 30 * 10**9, "idle_heartbeat": 15 * 10**9}
+WILD = b">SUB _INBOX.w.* 2\r\n"
+
+
+def inboxes(*batches, kind=USUAL):
+    """A reader with a new inbox for each pull: it asks for 10, and for some more each time when five have come."""
+    steps = [*hello(), WILD, pull(10, reply="_INBOX.w.0", **kind)]
+    for at, batch in enumerate(batches, start=1):
+        steps += [step for each in range(5 * at - 4, 5 * at + 1) for step in acked(each)]
+        steps.append(pull(batch, reply=f"_INBOX.w.{at}", **kind))
+    return steps
+
+
 def ordered_gap(*then):
     def message(number):
         return msg("s", b"x", f"$JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0", "3")
@@ -232,6 +247,10 @@ CASES = {
     "ordered-name-reused": ([*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED)], [*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED, "D")]),
     "ordered-left-behind": (ordered_gap(*create(ORDERED, "D")), ordered_gap(api("CONSUMER.DELETE.S.C"), *create(ORDERED, "D"))),
     "gap-ignored": (ordered_gap(), ordered_gap(*create(ORDERED, "D"))),
+    "push-heartbeats-ignored": (
+        [*hello(), SUB, DELIVER, *create(ORDERED), 2.0, BEAT, 120.0, b"PING\r\n", b">PONG\r\n"],
+        [*hello(), SUB, DELIVER, *create(ORDERED), 2.0, BEAT, 7.0, BEAT, *create(ORDERED, "D"), 12.0, BEAT, b">UNSUB 3\r\n", 120.0, b"PING\r\n", b">PONG\r\n"],
+    ),
     "snapshot-unanswered": ([*hello(), SUB, status("408 No Flow Response")], [*hello(), SUB, status("204")]),
     "header-damaged": ([*hello(), pub("s", block=b"NATS/1.0\r\nA: b\r\n\r\nNats-Msg-Id: 1\r\n\r\n")], published(A="b")),
     "status-forged": ([*hello(), pub("s", block=b"NATS/1.0 404\r\n\r\n")], published(A="404")),
@@ -259,6 +278,28 @@ CASES = {
 
 #: More sides of some rules: name, a trace that breaks it, and one that keeps it.
 MORE = [
+    # Silence at the ratio of the defaults is silence, although the pull expires before.
+    ("heartbeats-ignored", [*hello(), SUB, pull(10, **USUAL), pull(5, **USUAL), 600.0, pub("s")], [*hello(), SUB, pull(10, **USUAL), pull(5, **USUAL), 30.0, status("408 Request Timeout"), status("408 Request Timeout"), pull(10, **USUAL), 60.0, pub("s")]),
+    ("heartbeats-ignored", [*inboxes(5, 5, 5, 5), 600.0, pub("s")], [*inboxes(5, 5, 5, 5), b">UNSUB 2\r\n", 600.0, pub("s")]),
+    ("push-heartbeats-ignored", [*hello(), SUB, DELIVER, *create(ORDERED), 120.0, pub("s")], [*hello(), SUB, DELIVER, *create({**ORDERED, "idle_heartbeat": 30 * 10**9}), 120.0, pub("s")]),
+    ("push-heartbeats-ignored", [*hello(), SUB, DELIVER, *create(ORDERED), 120.0, pub("s")], [*hello(), SUB, DELIVER, *create(PUSH), 120.0, pub("s")]),
+    # A new inbox for each pull is one reader all the same, if the pulls overlap again and again.
+    ("pull-over-asks", inboxes(5, 5, 5, 5, 10), inboxes(5, 5, 5, 5, 5)),
+    ("pull-over-asks", inboxes(10, 10, 10, 10, 10), [*hello(), WILD, *(pull(10, reply=f"_INBOX.w.{at}", **USUAL) for at in range(4)), *[step for at in range(1, 11) for step in acked(at)], pull(10, reply="_INBOX.w.9", **USUAL)]),
+    # Through the inbox of all requests too.
+    ("pull-over-asks", inboxes(5, 5, 5, 5, 10), [*hello(), WILD, api("INFO", reply="_INBOX.w.i"), msg("_INBOX.w.i", {}), *inboxes(5, 5, 5, 5, 10)[len(hello()) + 1 :]]),
+    ("inbox-reused", [*inboxes(5, 5, 5, 5), "eof", *hello(), WILD, *(pull(1, reply=f"_INBOX.w.{at}", **USUAL) for at in range(4, 9))], [*inboxes(5, 5, 5, 5), "eof", *hello(), b">SUB _INBOX.v.* 2\r\n", *(pull(1, reply=f"_INBOX.v.{at}", **USUAL) for at in range(4, 9))]),
+    # Two consumers share an inbox; what one owes the other does not.
+    ("pull-over-asks", [*hello(), SUB, pull(10), pull(10)], [*hello(), SUB, pull(10), pull(10, consumer="D")]),
+    # A refusal ends the pull that deserves it.
+    ("pull-over-asks", [*hello(), SUB, pull(10), pull(1.5, consumer="P"), status("400 Bad Request - json"), pull(10)], [*hello(), SUB, pull(10), status("400 Bad Request"), pull(10)]),
+    # What expires before it began owes nothing.
+    ("pull-over-asks", [*hello(), SUB, pull(10), pull(10)], [*hello(OLD_INFO), SUB, pull(10, expires=-1), pull(10)]),
+    # What is asked for where nothing is owed bounds what is asked for beside it, and not the most that ever was.
+    ("pull-over-asks", [*hello(), SUB, pull(100, no_wait=True), status("404 No Messages"), pull(10, idle_heartbeat=10**9), pull(5, idle_heartbeat=10**9)], [*hello(), SUB, pull(100), status("408 Request Timeout"), pull(50), pull(50)]),
+    # The server's numbers say whether something came.
+    ("pull-storm", [*hello(), SUB, pull(5, "_INBOX.q"), *[step for at in range(10) for step in (pull(2, max_bytes=9), *acked(at + 1)[:1], status("409 Message Size Exceeds MaxBytes", Nats_Pending_Messages=2, Nats_Pending_Bytes=9))]], [*hello(), SUB, *[step for at in range(10) for step in (pull(2, max_bytes=9), status("409 Message Size Exceeds MaxBytes", Nats_Pending_Messages=1, Nats_Pending_Bytes=3))]]),
+    ("pull-batch-below-one", [*hello(), SUB, pull("5")], [*hello(), SUB, api("CONSUMER.MSG.NEXT.S.C", b"5")]),
     ("pull-over-asks", [*hello(), SUB, pull(10, max_bytes=1000), pull(1, max_bytes=10)], [*hello(), SUB, pull(10, max_bytes=1000), msg("s", b"x" * 100, D1), pull(1, max_bytes=10)]),
     ("sub-after-create", [*hello(), SUB, *create(PUSH), 0.9, DELIVER], [*hello(), SUB, *create(PUSH), 1.1, DELIVER]),
     ("sub-after-create", [*hello(), SUB, *create(PUSH), DELIVER], [*hello(), SUB, *create({**PUSH, "deliver_subject": "d"}), b">SUB d 3\r\n"]),
