@@ -37,6 +37,8 @@ from jsproto import (
     compose,
 )
 from jsproto.jetstream.api.publish_checks import check_batching
+from jsproto.wire.commands import Publish
+from jsproto.wire.headers import Headers
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK, turn
 
@@ -160,6 +162,28 @@ def test_a_message_with_a_time_to_live_goes(js, make, since, until, nc):
     js.publish("p.a", b"long", ttl="never")
 
     until(lambda: stored(stream) == [("p.a", b"long")], nc)
+
+
+@pytest.mark.parametrize("way", ["single", "batch"])
+def test_a_time_to_live_below_that_of_the_markers_is_refused_where_the_server_would_make_it_longer(
+    js, make, since, way
+):
+    if not since(2, 11) or (way == "batch" and not since(2, 12)):
+        pytest.skip("2.11")
+    markers = {"subject_delete_marker_ttl": timedelta(seconds=30), "allow_rollup_hdrs": True}
+    stream = make(allow_msg_ttl=True, **markers, **({"allow_atomic": True} if way == "batch" else {}))
+    with pytest.raises(InvalidConfig, match="subject_delete_marker_ttl"):
+        stream.publish("p.a", ttl=timedelta(seconds=29))
+    stream.publish("p.a", ttl=timedelta(seconds=30))
+    given = [("A", "1"), ("Nats-TTL", "1"), ("B", "2")]
+    if way == "single":
+        js.publish("p.b", headers=given)
+    else:
+        stream.publish_batch([Publish("p.b", b"", "", Headers(given))])
+
+    assert stream.messages.last("p.a").headers["Nats-TTL"] == "30"
+    kept = [pair for pair in stream.messages.last("p.b").headers.items() if "Batch" not in pair[0]]
+    assert kept == [("A", "1"), ("B", "2"), ("Nats-TTL", "30")]
 
 
 def test_counters_count_exactly(js, make, since):

@@ -1,14 +1,16 @@
 """What a stream would say to a message, as far as its configuration tells: before the message is sent.
 
 Theory. As in :mod:`checks`, each row is one way to be refused, in the order in which the server looks (2.15), with its ``err_code``.
-Two rows have no number, because there the server says nothing: a stream that acknowledges nothing, and a subject that the stream
-does not store, so that another one gets the message or nobody.
+Three rows have no number, because there the server says nothing: a stream that acknowledges nothing, a subject that the stream
+does not store, so that another one gets the message or nobody, and a time to live below that of the stream's markers, which becomes
+as long as that.
 
 Who looks is who knows the configuration: a stream's handle that has asked for it. It may have changed since.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 from jsproto.errors import InvalidConfig
@@ -18,6 +20,7 @@ from jsproto.jetstream.api.facts import Facts
 from jsproto.jetstream.api.patterns import collide
 from jsproto.jetstream.api.publish_options import NOTHING_ASKED, PublishOptions
 from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.values import nanoseconds
 from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import subject_matches
 
@@ -76,6 +79,7 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
         "size": size,
         "too large": config.max_msg_size is not None and 0 <= config.max_msg_size < size,
         "ttl": options.ttl is not None or (schedule is not None and schedule.ttl is not None),
+        "short ttl": _below(options.ttl, config) or (schedule is not None and _below(schedule.ttl, config)),
         "incr": options.incr is not None,
         "schedule": schedule is not None,
         "schedule target": None if schedule is None else schedule.target,
@@ -88,6 +92,12 @@ def _facts(config: StreamConfig, subject: str, size: int, options: PublishOption
         "cancel_schedule": options.cancel_schedule,
         "rollup": None if options.rollup is None else str(Rollup(options.rollup)),
     }
+
+
+def _below(ttl: timedelta | str | None, config: StreamConfig) -> bool:
+    """Whether the stream would let a message live longer: as long as the markers that it writes where messages expire."""
+    least = config.subject_delete_marker_ttl
+    return isinstance(ttl, timedelta) and least is not None and nanoseconds(ttl) < nanoseconds(least)
 
 
 def _set(*names: str) -> tuple[Given, ...]:
@@ -131,6 +141,7 @@ PUBLISH_RULES: Final = (
     Rule(10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")),
     Rule(10060, "expected_stream", "another stream than this", _set("other stream")),
     Rule(10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")),
+    Rule(0, "subject_delete_marker_ttl", "the stream would make a shorter time to live as long as this", _set("short ttl")),
     Rule(10169, "allow_msg_counter", "takes nothing but incr", _set("allow_msg_counter") + _unset("incr")),
     Rule(10188, "allow_msg_schedules", "needed by a schedule", _set("schedule") + _unset("allow_msg_schedules")),
     Rule(10188, "allow_msg_schedules", "needed to cancel a schedule", _set("cancel_schedule") + _unset("allow_msg_schedules")),

@@ -24,7 +24,7 @@ from attrs import frozen
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.cron import Cron
 from jsproto.jetstream.api.durations import duration_text, parse_duration
-from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.api.values import Timestamp, nanoseconds
 from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import publish_subject
 
@@ -45,10 +45,10 @@ _S: Final = 1_000_000_000
 
 
 def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> str:
-    """A time to live as headers say it: whole seconds, a Go duration, or ``never``.
+    """A time to live as headers say it: whole seconds, or ``never``. The server forgets parts of a second.
 
     Raises:
-        InvalidConfig: less than a second, or nothing of the kind.
+        InvalidConfig: less than a second, a part of one, or nothing of the kind.
     """
     if isinstance(ttl, str):
         if ttl != "never":
@@ -60,8 +60,12 @@ def ttl_text(ttl: timedelta | Literal["never"], option: str, err_code: int) -> s
         raise InvalidConfig(
             f"expected a timedelta of at least one second or 'never' as {option}, seen {ttl!r} ({err_code})"
         )
-    text = duration_text(ttl)
-    return text if text.endswith("ns") else text[:-1]
+    seconds, rest = divmod(nanoseconds(ttl), _S)
+    if rest:
+        raise InvalidConfig(
+            f"expected whole seconds as {option}, seen {ttl!r}: the server would make it {seconds} s"
+        )
+    return str(seconds)
 
 
 @final
@@ -273,4 +277,4 @@ def _ttl_read(text: str) -> timedelta | Literal["never"]:
     ns = int(text) * _S if text.isdecimal() and len(text) < 12 else parse_duration(text)
     if ns is None:
         raise InvalidConfig(f"expected a time to live, seen {shorten(text)} (10191)")
-    return timedelta(microseconds=ns // 1000)
+    return timedelta(seconds=ns // _S)  # the server forgets the rest

@@ -205,6 +205,7 @@ class Gate:
         if self._counts:
             total, payload = self._count(subject, increment, {})
         self.check_size(block, payload)
+        block, ttl = self._no_shorter(block, ttl)
         return Admitted(self._stripped(block), payload, ident, rollup, ttl, total)
 
     def admit_batch(self, members: list[Member], now: int) -> list[Admitted]:
@@ -234,6 +235,7 @@ class Gate:
             self.check_size(block, body)
             self._check_member_sequences(subject, block, at, subjects)
             subjects.add(subject)
+            block, ttl = self._no_shorter(block, ttl)  # noqa: PLW2901 - the message as it is stored
             admitted.append(Admitted(self._stripped(block), body, ident, self._rollup(block), ttl, total))
             room.take(subject, admitted[-1])
         return admitted
@@ -317,6 +319,15 @@ class Gate:
         if ttl and not self._stream.config.get("allow_msg_ttl"):
             raise RefusedError(numbered(10166))
         return ttl
+
+    def _no_shorter(self, block: bytes, ttl: int | None) -> tuple[bytes, int | None]:
+        """A message lives no shorter than the markers of the stream; its header says what it has become, behind the others."""
+        least = integer(self._stream.config, "subject_delete_marker_ttl") // SECOND
+        if not ttl or not 0 < ttl < least:
+            return block, ttl
+        lines = [line for line in block.split(b"\r\n") if not line.startswith(b"Nats-TTL:")]
+        lines[-2:-2] = [b"Nats-TTL: %d" % least]
+        return b"\r\n".join(lines), least
 
     # ------------------------------------------------------------------------------------------------ counters
 

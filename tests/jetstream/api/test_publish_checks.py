@@ -31,6 +31,14 @@ def config(**settings: object) -> StreamConfig:
 SCHEDULES = config(allow_msg_schedules=True, allow_msg_ttl=True, allow_rollup_hdrs=True)
 
 
+MARKERS = config(
+    allow_msg_ttl=True,
+    allow_msg_schedules=True,
+    allow_rollup_hdrs=True,
+    subject_delete_marker_ttl=timedelta(seconds=30),
+)
+
+
 def later(target: str = "s.out", **more: object) -> PublishOptions:
     return PublishOptions(schedule=Schedule.at(MOMENT, target, **more))
 
@@ -44,6 +52,7 @@ REFUSED = [
     (config(), "s.a", b"", PublishOptions(incr=0)),
     (config(), "s.a", b"", PublishOptions(expected_stream="T")),
     (config(), "s.a", b"", PublishOptions(ttl="never")),
+    (MARKERS, "s.a", b"", PublishOptions(ttl=timedelta(seconds=29))),
     (config(allow_msg_counter=True), "s.a", b"", NOTHING_ASKED),
     (config(), "s.a", b"", later()),
     (config(), "s.a", b"", PublishOptions(cancel_schedule="s.b")),
@@ -80,6 +89,9 @@ def test_each_row_refuses_its_message_and_comes_first(rule, case) -> None:
         (SCHEDULES, PublishOptions(cancel_schedule="s.b")),
         (SCHEDULES, PublishOptions(rollup="all", ttl="never")),
         (StreamConfig(name="s.a"), NOTHING_ASKED),
+        (MARKERS, PublishOptions(ttl=timedelta(seconds=30))),
+        (MARKERS, PublishOptions(ttl="never")),
+        (MARKERS, later(ttl=timedelta(minutes=1))),
     ],
 )
 def test_what_the_stream_takes_passes(stream, options) -> None:
@@ -118,6 +130,12 @@ def test_each_row_about_batches_refuses_its_stream(rule, case) -> None:
 def test_a_stream_that_has_switched_a_kind_of_batch_on_takes_it() -> None:
     assert check_batching(config(allow_atomic=True)) == ()
     assert check_batching(config(allow_batched=True), fast=True) == ()
+
+
+def test_what_a_schedule_publishes_lives_no_shorter_than_the_markers_either() -> None:
+    found = check_publish(MARKERS, "s.a", b"", later(ttl=timedelta(seconds=5)))
+
+    assert [each.setting for each in found] == ["subject_delete_marker_ttl"]
 
 
 def test_the_time_to_live_of_a_schedule_needs_what_any_other_needs() -> None:

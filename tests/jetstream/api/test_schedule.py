@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject
+from jsproto.jetstream.api.publish_options import PublishOptions
 from jsproto.jetstream.api.schedule import Schedule, ttl_text
 from jsproto.jetstream.api.values import Duration, Timestamp
 from jsproto.wire.headers import Headers
@@ -46,7 +47,7 @@ def test_a_schedule_travels_as_headers_and_is_read_from_them_again() -> None:
     [
         Schedule.at(NOON, "s.out"),
         Schedule.at(Timestamp(1_500_000_001), "s.out", ttl="never"),
-        Schedule.every(timedelta(seconds=90), "s.out", ttl=timedelta(seconds=1.5)),
+        Schedule.every(timedelta(seconds=90), "s.out", ttl=timedelta(seconds=2)),
         Schedule.cron("@daily", "s.out"),
     ],
     ids=lambda schedule: schedule.pattern,
@@ -81,7 +82,8 @@ def test_a_time_to_live_that_somebody_else_wrote_is_read_in_all_of_its_forms() -
         assert schedule is not None
         return schedule.ttl
 
-    assert (ttl("60"), ttl("1m"), ttl("NEVER"), ttl("")) == (
+    assert (ttl("60"), ttl("60.9s"), ttl("1m"), ttl("NEVER"), ttl("")) == (
+        timedelta(minutes=1),
         timedelta(minutes=1),
         timedelta(minutes=1),
         "never",
@@ -177,11 +179,20 @@ def test_a_schedule_that_fires_no_more_ends() -> None:
     ("ttl", "text"),
     [
         (timedelta(seconds=1), "1"),
-        (timedelta(seconds=1.5), "1500000000ns"),
-        (Duration.from_ns(1_000_000_001), "1000000001ns"),
+        (Duration.from_ns(2_000_000_000), "2"),
         (timedelta(days=1), "86400"),
         ("never", "never"),
     ],
 )
-def test_a_time_to_live_is_whole_seconds_or_a_go_duration_or_never(ttl, text: str) -> None:
+def test_a_time_to_live_is_whole_seconds_or_never(ttl, text: str) -> None:
     assert ttl_text(ttl, "ttl", 10165) == text
+
+
+@pytest.mark.parametrize(
+    "ttl", [timedelta(seconds=2.9), timedelta(seconds=1, microseconds=1), Duration.from_ns(1_000_000_001)]
+)
+def test_parts_of_a_second_are_refused_because_the_server_forgets_them(ttl) -> None:
+    with pytest.raises(InvalidConfig, match=r"expected whole seconds as ttl, .* would make it [12] s"):
+        PublishOptions(ttl=ttl)
+    with pytest.raises(InvalidConfig, match="expected whole seconds as ttl of a schedule"):
+        Schedule.cron("@daily", "s.b", ttl=ttl)

@@ -196,13 +196,28 @@ def test_messages_have_a_time_to_live_of_their_own(make):
 def test_a_marker_stands_where_the_last_message_of_a_subject_was(make):
     stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 5 * 10**9, "allow_rollup_hdrs": True}
     client = make(stream={**stream, "max_msgs_per_subject": 1}, consumer={})
-    client.pub("s.a", "x", headers="Nats-TTL: 1").pub("s.b", "x", headers="Nats-TTL: 1")
+    client.pub("s.a", "x", headers="Nats-TTL: 5").pub("s.b", "x", headers="Nats-TTL: 6")
     client.pull(batch=9)
     client.hear()
-    assert heard_markers(client.wait(1.01)) == 2
+    assert heard_markers(client.wait(6.01)) == 2
     assert state(client)["messages"] == 2
     assert heard_markers(client.wait(5.01)) == 0
     assert state(client)["messages"] == 0
+
+
+@pytest.mark.parametrize(
+    "batch", ["", "Nats-Batch-Id: b\r\nNats-Batch-Sequence: 1\r\nNats-Batch-Commit: 1\r\n"]
+)
+def test_a_time_to_live_below_that_of_the_markers_becomes_as_long(make, batch):
+    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 30 * 10**9, "allow_rollup_hdrs": True}
+    client = make(stream={**stream, "allow_atomic": True}, consumer={})
+    client.pub("s.a", "x", "in.p", f"{batch}A: 1\r\nNats-TTL: 1\r\nB: 2")
+    client.hear()
+    heard = client.pull(batch=1).hear()
+
+    assert "A: 1~B: 2~Nats-TTL: 30~" in heard
+    client.wait(29.0)
+    assert state(client)["messages"] == 1
 
 
 @pytest.mark.parametrize(
