@@ -12,6 +12,7 @@ from jsproto import (
     Call,
     ConversationClosed,
     Disconnected,
+    Form,
     InvalidSubject,
     JetStream,
     LocalProtocolError,
@@ -382,3 +383,29 @@ def test_a_message_has_its_headers():
 
     assert isinstance(taken, Message)
     assert taken.headers["A"] == "1"
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_consumers_of_two_programs_have_different_names(form):
+    names = set()
+    for inbox in ("_INBOX.x", "_INBOX.y", "_INBOX.x.y", "_INBOX.y.x"):
+        machine = Embedded(JetStream().stream("S").ordered(form=form), inbox=inbox, now=0.0)
+        [create] = [each for each in machine.commands() if isinstance(each, Publish)]
+        names.add(json.loads(create.payload)["config"]["name"])
+
+    assert len(names) == 4
+    assert all(len(name) > 22 and "x" not in name.split("-")[1:] for name in names)
+
+
+def test_the_name_of_a_range_reader_that_is_embedded_is_its_own_too():
+    names = set()
+    for inbox in ("_INBOX.x", "_INBOX.y"):
+        machine = Embedded(JetStream().stream("S").read_range(1, 9), inbox=inbox, now=0.0)
+        state = {"messages": 8, "first_seq": 1, "last_seq": 8}
+        info = {"config": {"name": "S"}, "created": "2026-11-27T21:01:15Z", "state": state}
+        [look] = [each for each in machine.commands() if isinstance(each, Publish)]
+        machine.delivered([("1", look.reply, "", None, json.dumps(info).encode())], 0.1)
+        [create] = [each for each in machine.commands() if isinstance(each, Publish)]
+        names.add(json.loads(create.payload)["config"]["name"])
+
+    assert len(names) == 2

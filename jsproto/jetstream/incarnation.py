@@ -1,7 +1,8 @@
 """One incarnation of a reader that goes on behind lost consumers: a name, an inbox, a start, and the creation that is asked for (INVARIANTS 36).
 
-Theory. The name is made of the address of the inbox, which is never given twice in the life of a connection and holds the
-connection's own random id, so that no name is ever used twice (B070) and no entropy is needed here. An answer counts only
+Theory. The name is made of the address of the inbox, which is never given twice: its root is the connection's own, or that of the
+client that embeds us, and the port counts behind it. So no name is ever used twice (B070), by no two programs, and no entropy is
+needed here. Whoever lists consumers must not learn the inbox from it, so the root is not shown as it is (`derived`). An answer counts only
 if it is for this very name; one that comes later is for an incarnation that was given up, and its consumer must go (B083).
 """
 
@@ -24,6 +25,7 @@ from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.position import Start
 from jsproto.jetstream.several import cover, passes_over, wanted
 from jsproto.wire.frames import PAYLOAD, Delivery
+from jsproto.wire.nuid import derived
 
 
 class Shape(Protocol):
@@ -119,7 +121,8 @@ class Incarnation(Stateful):
         elif not port.subject or port.generation == self._generation:
             port.subscribe()
         self._generation = port.generation
-        self.name = f"{self._options.name_prefix}{'-'.join(port.subject.split('.')[-4:-1])}"
+        root, number, generation, _ = port.subject.rsplit(".", 3)
+        self.name = f"{self._options.name_prefix}{derived(root)}-{number}-{generation}"
 
     def ask(self, port: Port, start: Start, deliver: str, now: float) -> None:
         """Ask for the next one, which delivers to ``deliver`` or, if that is ``""``, waits for pulls."""

@@ -3,7 +3,8 @@
 Theory. An ordered consumer leaves one behind with every reset, and most of them are gone already. Still each is deleted, by
 the generator that deletes any consumer, one after the other; "not found" is as good as "deleted". A deletion that fails is
 tried again with a growing delay; who is not deleted after `ATTEMPTS` is left to the server, which forgets a consumer that
-nobody uses after its ``inactive_threshold``, and counted in ``given_up``. While the link is down everything waits.
+nobody uses after its ``inactive_threshold``, and counted in ``given_up``. While the link is down everything waits. A new link may be too
+short for even one answer, so on it all deletions are sent at once, and then each is asked for again until it is answered.
 """
 
 from __future__ import annotations
@@ -106,6 +107,12 @@ class Leftovers(Stateful):
         """The link is lost: the first of them is begun anew with the next."""
         self._script = None
 
+    def link_up(self, port: Port, now: float) -> None:
+        """A new link, perhaps a short one: ask for all deletions at once, and see to the answers one after the other."""
+        for name in self.names[1:]:
+            self._send(name, port)
+        self.go_on(port, now)
+
     def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
         """The server does not let a deletion through."""
         if self._script is not None:
@@ -117,13 +124,17 @@ class Leftovers(Stateful):
         """The connection ends: ask for all that is left at once (again, which does no harm); nobody will hear the answers."""
         if port.up:
             for name in self.names:
-                port.call(Call(self._api.consumer_delete(self._stream, name)))
+                self._send(name, port)
         else:
             self.given_up += self.names
         self._script = None
         self.names.clear()
 
     # ------------------------------------------------------------------ inside
+
+    def _send(self, name: str, port: Port) -> None:
+        """Ask for a deletion; nobody waits for the answer."""
+        port.call(Call(self._api.consumer_delete(self._stream, name)))
 
     def _removal(self) -> Script[bool]:
         name = self.names[0]

@@ -13,13 +13,14 @@ step. Whatever is of an earlier one does nothing: frames are told by their sid, 
     link lost                                 the same, once the next one is up
 
 What was received in order stays at hand and is handed out first; a silence is judged only when nothing is at hand (B080).
-After a reset there is none for a while, longer each time, unless the last incarnation lived longer than that; a new
-link clears that. The first creation fails after some attempts. Later ones never give up: only a stream that is gone, or a
-configuration that the server refuses, end an ordered consumer (INVARIANTS 38).
+After a reset there is none for a while, longer each time, unless the last incarnation lived longer than that. A new link
+clears that, but behind the third short link in a row there is a wait too. The first creation fails after some attempts.
+Later ones never give up: only a stream that is gone, or a configuration that the server refuses, end an ordered consumer
+(INVARIANTS 38).
 
 At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
 
-The parts: `Position` says where to begin and when all has come that was there, with the help of `Census` where subjects count; `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
+The parts: `Position` says where to begin and, with `Census` where subjects count, when all has come that was there; `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
 attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, a `View` makes items of messages.
 """
 
@@ -62,7 +63,7 @@ from jsproto.jetstream.ordered_states import (
     OrderedState,
     OrderedTimer,
 )
-from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.pace import Pace, ShortLinks
 from jsproto.jetstream.position import Position
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.sequence import sequence_of
@@ -126,6 +127,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "_pace",
         "_plain",
         "_proven",
+        "_short_links",
         "_timers",
         "backlog",
         "census",
@@ -152,6 +154,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "_overdue": PLAIN,
         "_pace": PART,
         "_proven": PLAIN,
+        "_short_links": PART,
         "_timers": PART,
         "backlog": PART,
         "census": PART,
@@ -194,6 +197,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._plain = isinstance(view, Messages)
         self._items: deque[T] = deque()
         self._pace = Pace(pulls.retry_wait, pulls.retry_wait_max)
+        self._short_links = ShortLinks(pulls.retry_wait, pulls.retry_wait_max)
         self._timers = Timers(OrderedTimer)
         # A frame came once.
         self._proven = False
@@ -321,17 +325,23 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.state is OrderedState.READING or self.incarnation.script is not None:
             self.leftovers.add(self.incarnation.name, self.port, now)
             self.incarnation.script = None
+            self._short_links.lost(self.incarnation.since, now)
             if self.state is not OrderedState.CLOSING:
                 self._lost(End.DISCONNECTED)
             if self.intake.early:
                 self.port.unsubscribe()  # it is a subject, which the next link would restore
 
     def link_up(self, now: float) -> None:
-        """The inbox is a fresh one: go on behind what was received, at once."""
-        self.leftovers.go_on(self.port, now)
+        """The inbox is a fresh one: go on behind what was received, at once unless the links before were short."""
+        self.leftovers.link_up(self.port, now)
         self._pace.restart()
         if self.state is OrderedState.WAITING:
-            self._attempt(now)
+            at = self._short_links.wait(self.incarnation.since, now)
+            if at is None:
+                self._attempt(now)
+            else:
+                self.port.unsubscribe()
+                self._timers.set(OrderedTimer.ATTEMPT, at)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server, or our own encoder, does not let something of ours through."""

@@ -308,7 +308,7 @@ class ByConsumer(RangeWay):
 
     def link_up(self, port: Port, now: float) -> None:
         """Go on with the deletions."""
-        self.leftovers.go_on(port, now)
+        self.leftovers.link_up(port, now)
 
     def refused(self, subject: str, error: JsprotoError, port: Port, now: float) -> None:
         """The server, or our own encoder, does not let something through."""

@@ -33,7 +33,7 @@ from jsproto.errors import JsprotoError, LinkError, PermissionViolation
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.errors import DataLost, DirectUnavailable, ReadStalled, StreamRecreated
-from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.pace import Pace, ShortLinks
 from jsproto.jetstream.range_consumer import ByConsumer
 from jsproto.jetstream.range_direct import ByDirect
 from jsproto.jetstream.range_look import Look, look
@@ -95,6 +95,7 @@ class RangeReader(Conversation[Rows]):
         "_api",
         "_attempts",
         "_backlog",
+        "_begun",
         "_by_consumer",
         "_by_direct",
         "_direct",
@@ -103,6 +104,7 @@ class RangeReader(Conversation[Rows]):
         "_looked",
         "_pace",
         "_question",
+        "_short_links",
         "_timers",
         "_watched",
         "options",
@@ -119,6 +121,7 @@ class RangeReader(Conversation[Rows]):
         "_again": PART,
         "_attempts": PLAIN,
         "_backlog": PLAIN,
+        "_begun": PLAIN,
         "_by_consumer": PART,
         "_by_direct": PART,
         "_direct": PLAIN,
@@ -126,6 +129,7 @@ class RangeReader(Conversation[Rows]):
         "_looked": PLAIN,
         "_pace": PART,
         "_question": PLAIN,
+        "_short_links": PART,
         "_timers": PART,
         "_watched": PLAIN,
         "reason": End,
@@ -156,6 +160,9 @@ class RangeReader(Conversation[Rows]):
         self._direct = False
         self._attempts = 0
         self._pace = Pace(RETRY_WAIT, RETRY_WAIT_MAX)
+        self._short_links = ShortLinks(RETRY_WAIT, RETRY_WAIT_MAX)
+        # When it began last.
+        self._begun = 0.0
         self._again = Pace(AGAIN, AGAIN_MAX)
         # Since when who is read from is known to lag, and when gaps were looked at last.
         self._lagging: float | None = None
@@ -245,16 +252,21 @@ class RangeReader(Conversation[Rows]):
         self._drop()
         self._reading.link_down(self.port, now)
         if not self.ended and self.state is not RangeState.WAITING:
+            self._short_links.lost(self._begun, now)
             self._move(RangeInput.LOST)
         self._timers.stop(RangeTimer.ATTEMPT)
         self._timers.stop(RangeTimer.AGAIN)
 
     def link_up(self, now: float) -> None:
-        """Go on behind what came, at once."""
+        """Go on behind what came, at once unless the links before were short."""
         self._pace.restart()
         self._reading.link_up(self.port, now)
         if self.state is RangeState.WAITING:
-            self._attempt(now)
+            at = self._short_links.wait(self._begun, now)
+            if at is None:
+                self._attempt(now)
+            else:
+                self._timers.set(RangeTimer.ATTEMPT, at)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server, or our own encoder, does not let something of ours through."""
@@ -304,6 +316,7 @@ class RangeReader(Conversation[Rows]):
 
     def _attempt(self, now: float) -> None:
         """From the beginning: what is the stream now?"""
+        self._begun = now
         self._move(RangeInput.ASKED)
         self._ask(now, prove=False)
 

@@ -427,3 +427,29 @@ def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(start
 
         assert got == list(range(1, len(got) + 1))
         assert before <= len(got) <= after
+
+
+# ------------------------------------------------------------------ links that come and go
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_flapping_links_make_few_consumers_and_leave_none(nats_server, form):
+    name = f"FLAPS{form.value}"
+    with within(60), connect(nats_server.url, **QUICK) as nc, connect(nats_server.url) as admin:
+        stream = stream_of(admin, 3, name)
+        feed = ordered(name, form=form, pulls=ConsumeOptions(max_messages=10, idle_heartbeat=1.0))
+        with nc.stream(feed) as messages:
+            got = [int(next(messages).payload) for _ in range(3)]
+            begun = time.monotonic()
+            for _ in range(30):
+                nc.reconnect()
+                nc.flush()
+            took = time.monotonic() - begun
+            store(admin, stream, 4, 4)
+            got.append(int(next(messages).payload))
+            while stream.consumer_names() != (feed.incarnation.name,):
+                nc.flush()
+
+        assert got == [1, 2, 3, 4]
+        assert feed.incarnation.count <= 4 + took / 0.25
+        assert left(admin, stream) == ()

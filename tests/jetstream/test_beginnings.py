@@ -89,6 +89,7 @@ def test_a_new_ordered_consumer(form):
         "_overdue": False,
         "_pace": {"failures": 0, "not_before": None},
         "_proven": False,
+        "_short_links": {"count": 0},
         "_timers": {"armed": {}},
         "backlog": RUNS,
         "census": {

@@ -45,7 +45,7 @@ def test_an_inbox_for_pulls_is_all_below_a_stem():
     each.inbox(port, literal=False)
 
     assert port.commands == [Sub("_INBOX.P.1.1.*", "2")]
-    assert each.name == "P-1-1"
+    assert each.name == "8S8g6aVhigSYlICZC8RwNb-1-1"
 
 
 def test_an_inbox_to_deliver_to_is_one_subject():
@@ -53,7 +53,7 @@ def test_an_inbox_to_deliver_to_is_one_subject():
     each.inbox(port, literal=True)
 
     assert port.commands == [Sub("_INBOX.P.1.1.1", "2")]
-    assert each.name == "w-P-1-1"
+    assert each.name == "w-8S8g6aVhigSYlICZC8RwNb-1-1"
 
 
 @pytest.mark.parametrize("literal", [True, False])
@@ -74,10 +74,10 @@ def test_an_inbox_that_the_connection_has_renewed_is_taken_as_it_is():
     port.renew()
     port.commands.clear()
     each.inbox(port, literal=False)
-    assert (port.commands, each.name, port.subject) == ([], "P-1-2", "_INBOX.P.1.2.*")
+    assert (port.commands, each.name, port.subject) == ([], "8S8g6aVhigSYlICZC8RwNb-1-2", "_INBOX.P.1.2.*")
 
     each.inbox(port, literal=False)
-    assert (each.name, port.subject) == ("P-1-3", "_INBOX.P.1.3.*")
+    assert (each.name, port.subject) == ("8S8g6aVhigSYlICZC8RwNb-1-3", "_INBOX.P.1.3.*")
 
 
 def test_an_inbox_that_was_given_up_is_not_taken_again():
@@ -86,7 +86,7 @@ def test_an_inbox_that_was_given_up_is_not_taken_again():
     port.unsubscribe()
     each.inbox(port, literal=False)
 
-    assert (each.name, port.subject) == ("P-1-2", "_INBOX.P.1.2.*")
+    assert (each.name, port.subject) == ("8S8g6aVhigSYlICZC8RwNb-1-2", "_INBOX.P.1.2.*")
 
 
 # ------------------------------------------------------------------ the creation
@@ -97,11 +97,11 @@ def test_a_creation_says_name_start_and_that_no_other_is_to_be_changed():
     each.inbox(port, literal=False)
     each.ask(port, Start("by_start_sequence", 7, None), "", 1.0)
 
-    assert port.commands[-1].subject == f"{CREATE}P-1-1.s.a"
+    assert port.commands[-1].subject == f"{CREATE}8S8g6aVhigSYlICZC8RwNb-1-1.s.a"
     assert asked(port)["action"] == "create"
     config = asked(port)["config"]
     assert (config["name"], config["deliver_policy"], config["opt_start_seq"]) == (
-        "P-1-1",
+        "8S8g6aVhigSYlICZC8RwNb-1-1",
         "by_start_sequence",
         7,
     )
@@ -133,9 +133,9 @@ def test_it_lives_from_the_moment_it_was_asked_for_and_then_from_the_moment_it_w
     each.inbox(port, literal=False)
     each.ask(port, ALL, "", 1.5)
     assert (each.since, each.made, each.count) == (1.5, False, 1)
-    answer(each, port, made("P-1-1"), 2.0)
+    answer(each, port, made("8S8g6aVhigSYlICZC8RwNb-1-1"), 2.0)
 
-    assert each.outcome(2.25).name == "P-1-1"
+    assert each.outcome(2.25).name == "8S8g6aVhigSYlICZC8RwNb-1-1"
     assert (each.since, each.made, each.count) == (2.25, True, 1)
 
 
@@ -158,7 +158,10 @@ def test_an_answer_that_names_another_consumer_is_none_and_says_both_names():
     outcome = each.outcome(2.0)
 
     assert isinstance(outcome, InvalidResponse)
-    assert str(outcome) == "expected the consumer P-1-1 to be created, the server has made other"
+    assert (
+        str(outcome)
+        == "expected the consumer 8S8g6aVhigSYlICZC8RwNb-1-1 to be created, the server has made other"
+    )
     assert (each.made, each.since) == (False, 1.0)
 
 
@@ -170,7 +173,7 @@ def late(body: bytes) -> str:
 
 
 def test_a_late_answer_names_the_consumer_that_was_made():
-    assert late(json.dumps(made("P-1-1")).encode()) == "P-1-1"
+    assert late(json.dumps(made("8S8g6aVhigSYlICZC8RwNb-1-1")).encode()) == "8S8g6aVhigSYlICZC8RwNb-1-1"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_a_late_answer_names_the_consumer_that_was_made():
         b"{}",
         b'{"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}}',
         b'{"error": 7}',
-        b'{"stream_name": "S", "name": "P-1-1", "config": 7}',
+        b'{"stream_name": "S", "name": "8S8g6aVhigSYlICZC8RwNb-1-1", "config": 7}',
     ],
 )
 def test_a_late_answer_that_names_none_is_nothing(body):
@@ -200,8 +203,8 @@ def test_a_creation_goes_on_after_a_snapshot():
     assert again.snapshot() == each.snapshot()
     assert again.deadline == 6.0
 
-    answer(again, port, made("P-1-1"), 2.0)
-    assert again.outcome(2.0).name == "P-1-1"
+    answer(again, port, made("8S8g6aVhigSYlICZC8RwNb-1-1"), 2.0)
+    assert again.outcome(2.0).name == "8S8g6aVhigSYlICZC8RwNb-1-1"
     assert again.snapshot()["script"] is None
 
 

@@ -253,3 +253,21 @@ def test_where_the_snapshot_knows_of_none_none_is_under_way():
     cleaner.left.restore(Leftovers(ApiSubjects(), "S", 5.0).snapshot())
 
     assert (cleaner.left.names, cleaner.left.deadline) == ([], None)
+
+
+def test_a_new_link_sends_all_deletions_at_once_and_then_asks_one_after_the_other():
+    cleaner = Cleaner("a", "b", "c", up=False)
+    cleaner.port.up = True
+    cleaner.left.link_up(cleaner.port, 0.0)
+    assert sorted(cleaner.asked) == ["a", "b", "c"]
+    cleaner.answer({"success": True})
+
+    assert cleaner.left.names == ["b", "c"]
+    assert cleaner.asked[-1] == "b"
+
+
+def test_a_new_link_with_nothing_left_asks_nothing():
+    cleaner = Cleaner()
+    cleaner.left.link_up(cleaner.port, 0.0)
+
+    assert cleaner.asked == []

@@ -94,7 +94,7 @@ def test_the_first_creation_says_what_an_ordered_consumer_is():
 def test_names_are_made_of_the_address_of_the_inbox():
     rig = Rig(name_prefix="watch-")
 
-    assert rig.creates[0].name == "watch-P-1-1"
+    assert rig.creates[0].name == "watch-8S8g6aVhigSYlICZC8RwNb-1-1"
     assert rig.port.subject == "_INBOX.P.1.1.*"
 
 
@@ -1632,7 +1632,7 @@ def test_a_view_that_wants_nothing_has_all_it_wants():
 
 # ------------------------------------------------------------------ what the user is told
 
-ABOUT = "an ordered consumer on $JS.API.CONSUMER.MSG.NEXT.S.P-1-1"
+ABOUT = "an ordered consumer on $JS.API.CONSUMER.MSG.NEXT.S.8S8g6aVhigSYlICZC8RwNb-1-1"
 SERVED = f"expected {ABOUT} to be served, the server said"
 
 
@@ -1647,7 +1647,7 @@ SERVED = f"expected {ABOUT} to be served, the server said"
         (
             (503, ""),
             PullNotice.NO_RESPONDERS,
-            "expected a consumer to serve $JS.API.CONSUMER.MSG.NEXT.S.P-1-1, nobody does (503)",
+            "expected a consumer to serve $JS.API.CONSUMER.MSG.NEXT.S.8S8g6aVhigSYlICZC8RwNb-1-1, nobody does (503)",
         ),
     ],
 )
@@ -1668,7 +1668,7 @@ def test_nobody_there_names_the_subject_that_was_asked():
     rig = Rig().ok(pending=9).status(503)
     rig.look()
 
-    assert rig.told[0][1].subject == f"{NEXT}P-1-1"
+    assert rig.told[0][1].subject == f"{NEXT}8S8g6aVhigSYlICZC8RwNb-1-1"
 
 
 def test_a_status_that_costs_nothing_is_told_as_an_error():
@@ -2160,3 +2160,46 @@ def test_one_filter_that_stands_for_several_survives_a_snapshot():
     rig.key("k.c", 1, pending=1).key("k.a", 2)
 
     assert rig.take() == [2]
+
+
+# ------------------------------------------------------------------ links that come and go
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_links_that_are_shorter_than_an_answer_make_few_consumers_and_leave_none(form):
+    rig = Rig(form=form)
+    for number in range(1, 40):
+        rig.at(number * 0.05).down()
+        rig.at(number * 0.05 + 0.02).up()
+        rig.look()
+    assert len(rig.creates) <= 8
+    sent = rig.deleted[-len(rig.ordered.leftovers.names) :]
+    assert set(sent) == set(rig.ordered.leftovers.names) == {each.name for each in rig.creates}
+
+    rig.run_to(rig.now + 8.0)
+    rig.gone()
+    last = rig.creates[-1]
+    rig.ok(last)
+    assert rig.ordered.leftovers.names == []
+    rig.data(1)
+    assert rig.take() == [1]
+
+
+def test_a_link_that_lasts_is_followed_by_a_consumer_at_once():
+    rig = Rig().ok()
+    for number in range(1, 30):
+        rig.at(number * 10.0).down().up()
+        assert len(rig.creates) == number + 1
+        rig.gone().ok()
+
+
+def test_what_waits_behind_short_links_listens_to_nothing():
+    rig = Rig().ok()
+    for _ in range(3):
+        rig.down().up()
+    rig.gone()
+    assert (len(rig.creates), rig.port.subject, rig.ordered.deadline) == (3, "", 0.25)
+    rig.run_to(0.25)
+
+    assert rig.ordered.state is OrderedState.CREATING
+    assert rig.port.subject

@@ -145,7 +145,7 @@ def test_who_says_nothing_pulls_with_heartbeats_of_5_seconds_and_reads_on_for_ev
     assert (options.form, options.until_caught_up) == (Form.PULL, False)
     assert (options.pulls.heartbeat, options.pulls.expires) == (5.0, 30.0)
     assert (options.first_attempts, options.create_timeout) == (10, 5.0)
-    assert Rig().creates[0].name == "P-1-1"
+    assert Rig().creates[0].name == "8S8g6aVhigSYlICZC8RwNb-1-1"
 
 
 def test_all_incarnations_acknowledge_nothing_deliver_once_and_live_in_the_memory_of_one_server():

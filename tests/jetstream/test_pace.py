@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.pace import Pace, ShortLinks
 
 
 def test_the_delay_doubles_up_to_its_cap():
@@ -109,3 +109,25 @@ def test_a_shorter_wait_does_not_end_a_longer_one():
     assert pace.failed(0.0, at_least=5.0) == 5.0
     assert pace.failed(0.5) == 5.0
     assert not pace.opened(4.9)
+
+
+def test_behind_the_third_short_link_one_waits_and_behind_each_further_one_twice_as_long():
+    links, waits = ShortLinks(0.25, 8.0), []
+    for _ in range(12):
+        waits.append(links.wait(100.0, 100.0))
+        links.lost(100.0, 100.0)
+
+    assert waits == [None, None, None, *(100.0 + each for each in (0.25, 0.5, 1, 2, 4, 8, 8, 8, 8))]
+    assert links.wait(91.0, 100.0) is None
+
+
+def test_a_link_that_lasts_makes_the_next_ones_free_again():
+    links = ShortLinks(0.25, 8.0)
+    for _ in range(5):
+        links.lost(10.0, 11.0)
+    again = ShortLinks(0.25, 8.0)
+    again.restore(links.snapshot())
+    assert again.wait(11.0, 11.0) == 12.0
+    again.lost(11.0, 19.0)
+
+    assert (again.count, again.wait(19.0, 19.0)) == (0, None)
