@@ -238,10 +238,10 @@ class NatsContext(Secretive):
             InvalidConfig: a URL that is none; a domain beside a prefix.
             InvalidSubject: a domain or a prefix that no subject can carry.
         """
-        if len(self.kinds) > 1:
-            raise InvalidContext(
-                f"expected one kind of credentials in a context, got {', '.join(self.kinds)}"
-            )
+        # creds beside nsc: those are creds, and nsc says where to connect.
+        kinds = [each for each in self.kinds if each != "nsc" or self.creds is None]
+        if len(kinds) > 1:
+            raise InvalidContext(f"expected one kind of credentials in a context, got {', '.join(kinds)}")
         for half, whole in (("password", "user"), ("user_seed", "user_jwt"), ("key", "cert")):
             if getattr(self, half) is not None and getattr(self, whole) is None:
                 raise InvalidContext(f"expected {whole} beside {half} in a context, got none")
