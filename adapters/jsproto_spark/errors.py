@@ -106,7 +106,8 @@ def vanished(stream: str, lo: int, first: int) -> DataLost:
     """Messages are gone before they were read."""
     return DataLost(
         f"stream {stream!r}, see option failOnDataLoss: expected messages from sequence {lo} on, the first that is left is {first}: "
-        "they were removed before they were read",
+        "they were removed before they were read, by a limit, a purge or one by one, which the server does not tell apart there; "
+        "startingOffsets earliest begins with what is left",
         stream,
         lo,
         first,

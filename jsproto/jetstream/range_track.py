@@ -2,7 +2,8 @@
 
 Theory. Sequences may be missing for three reasons: they were deleted one by one, or a filter leaves them out, or the
 stream's beginning has moved over them (age, limits, purge). Only the last is a loss, and one look at the beginning tells: a
-gap that the beginning has not reached is none. What the beginning passes after it was read does no harm, so a gap must be
+gap that the beginning has not reached is none. At the very beginning a deletion moves it as a purge does, and the server's state is
+then the same, so it counts as a loss as well. What the beginning passes after it was read does no harm, so a gap must be
 looked at soon after it was seen, and one that is looked at *is* settled. Which gap was meant by a look is fixed when the
 question goes out (`asked`): the answer says nothing of later ones.
 

@@ -331,6 +331,24 @@ def test_a_beginning_that_is_gone_is_a_loss_unless_it_is_allowed(broker):
     assert list(range(51, 101)) == rows(broker, stream)
 
 
+def test_at_the_beginning_a_deletion_is_the_same_as_a_purge_and_the_error_says_so(broker):
+    deleted, purged = new_stream(broker, 100), new_stream(broker, 100)
+    for seq in (1, 2):
+        deleted.messages.delete(seq)
+    purged.purge(seq=3)
+    states = [each.info(deleted_details=True).state for each in (deleted, purged)]
+    assert states[0].evolve(bytes=0, first_ts=None, last_ts=None) == states[1].evolve(
+        bytes=0, first_ts=None, last_ts=None
+    )
+
+    with pytest.raises(DataLost, match=r"one by one, which the server does not tell apart .* earliest"):
+        rows(broker, deleted, startingOffsets="1")
+    assert list(range(3, 101)) == rows(broker, deleted, startingOffsets="earliest")
+    assert list(range(3, 101)) == rows(broker, deleted, startingOffsets="3")
+    deleted.messages.delete(50)
+    assert [*range(3, 50), *range(51, 101)] == rows(broker, deleted, startingOffsets="3")
+
+
 @trap(
     "4.9",
     ours=(StoredRows, ([1], [(("Nats-Sequence", "77"), ("A", "1"))])),
