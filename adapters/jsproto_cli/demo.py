@@ -82,7 +82,10 @@ def run(words: argparse.Namespace) -> int:
 
 @contextmanager
 def _bounded(seconds: int) -> Generator[None]:
-    """Whatever happens in here ends after so many seconds, by a TimeoutError in the middle of it."""
+    """Whatever happens in here ends after so many seconds, by a TimeoutError in the middle of it; unbounded where there is no alarm."""
+    if not hasattr(signal, "alarm"):  # Windows
+        yield
+        return
     before = signal.signal(signal.SIGALRM, _too_late)
     signal.alarm(seconds)
     try:

@@ -119,7 +119,10 @@ async def _recorded(target: Target, recording: Recording, words: argparse.Namesp
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stop.set)
+        try:
+            loop.add_signal_handler(each, stop.set)
+        except NotImplementedError:  # Windows
+            signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop.set))
     host, port = words.listen
     try:
         await tap.serve(host, port, stop)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from _thread import interrupt_main
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -147,7 +148,8 @@ async def an_interrupted_reader_loses_nothing(rig: Rig) -> None:
     async with rig.connect() as nc, nc.stream(Subscription("a")) as feed:
         await nc.run(Flush(5.0))
         here = threading.get_ident()
-        timer = threading.Timer(0.05, lambda: signal.pthread_kill(here, signal.SIGINT))
+        press = getattr(signal, "pthread_kill", None)  # Windows has none
+        timer = threading.Timer(0.05, lambda: press(here, signal.SIGINT) if press else interrupt_main())
         # A job in the background has it ignored.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         timer.start()

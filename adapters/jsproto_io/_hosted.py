@@ -102,6 +102,7 @@ class Hosted:
         self._door.settimeout(0.0)
         self._bell, self._ear = socket.socketpair()
         self._ear.settimeout(0.0)
+        self._bell.settimeout(0.0)
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._run, name="hosted", daemon=True)
         self.url = f"{'ws' if web else 'nats'}://127.0.0.1:{self._door.getsockname()[1]}"
@@ -190,7 +191,7 @@ class Hosted:
 
     def _ring(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._bell.send(b"!", socket.MSG_DONTWAIT)
+            self._bell.send(b"!")
 
     # ------------------------------------------------------------------ the thread
 

@@ -21,9 +21,10 @@ import selectors
 import socket
 from collections.abc import Sequence
 from enum import Enum
-from time import monotonic
+from time import monotonic, sleep
 from typing import Final, final
 
+from jsproto.errors import LocalProtocolError
 from jsproto_io._lookup import Lookup, written_out
 from jsproto_io._race import Race
 from jsproto_io._ways import Place
@@ -92,8 +93,17 @@ class Plug:
         self.unsent = bytearray()
 
     def fileno(self) -> int:
-        """A descriptor that is readable when `wait` has something to give, for a selector of one's own."""
-        return self._selector.fileno()
+        """A descriptor that is readable when `wait` has something to give, for a selector of one's own.
+
+        Raises:
+            LocalProtocolError: the system's selector has none, as on Windows.
+        """
+        fileno = getattr(self._selector, "fileno", None)
+        if fileno is None:
+            raise LocalProtocolError(
+                "expected a system with epoll or kqueue for a selector within a selector, this one has none"
+            )
+        return int(fileno())
 
     def dial(self, host: str, port: int, *, randomize: bool = False, within: float = math.inf) -> Lost | None:
         """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` and ``within``: see `Race`."""
@@ -113,10 +123,14 @@ class Plug:
         """Sleep until something happens, at most so many seconds, or for ever."""
         if self._held and patience != 0.0:
             self._let_go()
-        self.asleep = True
-        ready = self._selector.select(patience)
-        self.asleep = False
         stream = self._stream
+        self.asleep = True
+        if stream is None and patience is not None and not self._selector.get_map():
+            sleep(patience)  # Windows cannot select on nothing
+            ready: list[tuple[selectors.SelectorKey, int]] = []
+        else:
+            ready = self._selector.select(patience)
+        self.asleep = False
         if stream is None:
             return self._nearer(ready)
         if not ready:

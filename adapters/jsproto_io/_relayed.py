@@ -112,6 +112,7 @@ class Relayed:
         self._door.settimeout(0.0)
         self._bell, self._ear = socket.socketpair()
         self._ear.settimeout(0.0)
+        self._bell.settimeout(0.0)
         self._thread = threading.Thread(target=self._run, name="relayed", daemon=True)
         self.url = f"{there.scheme}://127.0.0.1:{self._door.getsockname()[1]}"
 
@@ -178,7 +179,7 @@ class Relayed:
 
     def _ring(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._bell.send(b"!", socket.MSG_DONTWAIT)
+            self._bell.send(b"!")
 
     # ------------------------------------------------------------------ the thread
 

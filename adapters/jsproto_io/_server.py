@@ -194,7 +194,10 @@ class NatsServer:
         process = self._running()
         if process is None:
             raise LaunchFailed("expected a running server to send into lame duck mode")
-        process.send_signal(signal.SIGUSR2)
+        lame_duck = getattr(signal, "SIGUSR2", None)
+        if lame_duck is None:
+            raise LaunchFailed("expected a system with SIGUSR2 for lame duck mode, this one has none")
+        process.send_signal(lame_duck)
 
     def close(self) -> None:
         """Stop it and remove its folder. It cannot be started again."""

@@ -15,6 +15,7 @@ asyncio that is done twice: as a scope does it, and as a task that is cancelled 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
 import signal
@@ -109,20 +110,22 @@ def _files() -> int:
 
 def _at_once(story: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine that never waits, within bounds where there are signals."""
-    bounded = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGALRM)
-    if bounded:
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    with contextlib.ExitStack() as bounds:
+        if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+            before = signal.signal(signal.SIGALRM, _too_long)
+            bounds.callback(signal.signal, signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+            bounds.callback(signal.setitimer, signal.ITIMER_REAL, 0)
+        _to_its_end(story)
+
+
+def _to_its_end(story: Coroutine[Any, Any, None]) -> None:
     try:
         story.send(None)
     except StopIteration:
         return
     finally:
         story.close()
-        if bounded:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
     raise Broken("expected an adapter without await, it waits for an event loop")
 
 
