@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, cast
 
-from jsproto.wire.headers import Pairs, is_name, pairs_of
+from jsproto.wire.headers import MOST_LINES, Pairs, is_name, pairs_of
 
 _HEAD: Final = "NATS/1.0"
 #: So few blocks are not worth a guess.
@@ -42,7 +42,13 @@ def _by_columns(blocks: Sequence[bytes]) -> list[Pairs] | None:
     lines = text.split("\r\n")
     # The last block ends with the text: behind its last line there is one piece more.
     width, odd = divmod(len(lines) - 1, count)
-    if odd or width < 2 or text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
+    if (
+        odd
+        or width < 2
+        or width - 2 > MOST_LINES
+        or text.count("\n") != len(lines) - 1
+        or text.count("\r") != len(lines) - 1
+    ):
         return None
     heads, ends = lines[0 : count * width : width], lines[width - 1 :: width]
     tails = [block[-4:] for block in blocks]

@@ -44,6 +44,8 @@ _BLANKS: Final = " \t"
 _NAME: Final = re.compile(r"[!-9;-~]+").fullmatch
 #: Exactly three digits behind the version and blanks (B118, B119); the description is trimmed by the caller.
 _STATUS: Final = re.compile(rb"NATS/1\.0[ \t]+([0-9]{3})(?![^ \t\r\n])[ \t]*([^\r\n]*)").match
+#: So many lines of a block are read. Each becomes some Python objects, so a block of tiny lines would take 25 times its size.
+MOST_LINES: Final = 10_000
 #: A block may be damage from end to end: so many lines are listed, the rest is counted.
 _LISTED_DEFECTS: Final = 64
 
@@ -310,9 +312,10 @@ def _written(pairs: Iterable[tuple[str, str]], status: Status | None) -> bytes:
 class _Reading:
     """One pass over a block; every line is taken, or named as damage, or both."""
 
-    __slots__ = ("damage", "pairs", "unlisted")
+    __slots__ = ("damage", "left", "pairs", "unlisted")
 
     def __init__(self, text: str) -> None:
+        self.left = MOST_LINES
         self.pairs: list[tuple[str, str]] = []
         self.damage: list[HeaderDefect] = []
         self.unlisted = 0
@@ -338,11 +341,15 @@ class _Reading:
             else:
                 line = text[at:end]
                 self._defect(line, "ends with LF alone")
+            if not self.left:
+                self._unread(len(text) - at)
+                return
             at = end + 1
             if not seen_version:
                 seen_version = True
                 self._first(line)
             elif line:
+                self.left -= 1
                 self._line(line)
             else:
                 break
@@ -351,6 +358,12 @@ class _Reading:
             return
         if at < len(text):
             self._defect(text[at:], "bytes behind the empty line")
+
+    def _unread(self, size: int) -> None:
+        if size > len("\r\n"):
+            self.damage.append(
+                HeaderDefect(b"", f"expected at most {MOST_LINES} headers, {size} bytes were not read")
+            )
 
     def _first(self, line: str) -> None:
         rest = line.removeprefix(_VERSION)

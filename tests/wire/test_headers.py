@@ -1,12 +1,23 @@
 import copy
 import pickle
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidHeader
-from jsproto.wire.headers import EMPTY_BLOCK, HeaderDefect, Headers, Status, header_value, status_of
+from jsproto.wire.blocks import pairs_of_all
+from jsproto.wire.headers import (
+    EMPTY_BLOCK,
+    MOST_LINES,
+    HeaderDefect,
+    Headers,
+    Status,
+    header_value,
+    pairs_of,
+    status_of,
+)
 
 NAMES = st.text(alphabet=[chr(c) for c in range(33, 127) if chr(c) != ":"], min_size=1, max_size=12)
 VALUES = st.text(
@@ -330,3 +341,35 @@ def test_a_broken_line_takes_no_other_with_it_and_no_status_8(lines, status):
     assert headers.items() == tuple(line for line in lines if not isinstance(line, bytes))
     assert [each.line for each in headers.defects] == [line for line in lines if isinstance(line, bytes)]
     assert headers.status == ((404, "No Messages") if status else None)
+
+
+@pytest.mark.parametrize("line", [b"%x:%x\r\n", b"ab:%d\r\n", b"%d\r\n"])
+def test_a_block_of_tiny_lines_takes_a_bounded_multiple_of_its_size(line):
+    numbers = (number if line.count(b"%") == 1 else (number, number) for number in range(120_000))
+    block = b"NATS/1.0\r\n" + b"".join(line % number for number in numbers) + b"\r\n"
+    tracemalloc.start()
+    read = Headers.parse(block)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert len(read.items()) <= MOST_LINES
+    assert any("expected at most 10000 headers" in each.reason for each in read.defects)
+    assert peak < 6 * len(block)
+
+
+def test_as_many_lines_as_are_allowed_are_all_read():
+    lines = b"".join(b"N-%d: v\r\n" % number for number in range(MOST_LINES))
+    most = Headers.parse(b"NATS/1.0\r\n" + lines + b"\r\n")
+    more = Headers.parse(b"NATS/1.0\r\n" + lines + b"End: 2\r\n\r\n")
+
+    assert (len(most), most.defects) == (MOST_LINES, ())
+    assert more.last("End") is None
+    [defect] = more.defects
+    assert "expected at most 10000 headers, 10 bytes were not read" == defect.reason
+
+
+def test_many_blocks_with_too_many_lines_are_read_as_one_by_one():
+    lines = b"".join(b"N-%d: v\r\n" % number for number in range(MOST_LINES + 1))
+    block = b"NATS/1.0\r\n" + lines + b"\r\n"
+
+    assert pairs_of_all([block] * 5) == [pairs_of(block)] * 5

@@ -2,7 +2,8 @@
 
 Theory. Reading is total: whatever comes, the outcome is the members of a JSON object, ``JetStreamError`` if the
 server says no, or ``InvalidResponse`` if what came is no answer. Nothing else can escape, however deep, long or odd the
-body is: nesting, digits, ``NaN``, lone surrogates and members named twice are all refused by name. A non-null
+body is: nesting, digits, ``NaN``, lone surrogates, members named twice and bodies of nothing but tiny values, which would
+take many times their size in memory, are all refused by name. A non-null
 ``error`` member always wins, even beside ``stream`` and ``seq`` (B175).
 
 Writing is strict: compact UTF-8, integers as they are, the members in the order given, so that equal input gives equal
@@ -23,6 +24,9 @@ from jsproto.jetstream.api.errors import Asked, api_error
 
 #: A uint64 has 20 digits; everything longer is refused before it costs anything.
 _MAX_DIGITS: Final = 21
+#: Objects, lists and members that a body may have: some thousand, and one in each so many bytes.
+_FREE_PARTS: Final = 4096
+_BYTES_A_PART: Final = 8
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -33,6 +37,7 @@ def parse_object(body: bytes, about: object = "") -> dict[str, object]:
         InvalidResponse: the body is anything else; the message says what, and what was asked.
     """
     try:
+        _bounded(body)
         text = body.decode("utf-8")
         value: object = _DECODER.decode(text)
         if _SURROGATE.search(text) is not None:
@@ -101,6 +106,12 @@ def to_json(members: Mapping[str, object]) -> bytes:
 def _unlike(expected: str, about: object, body: bytes) -> str:
     asked = f" ({about})" if str(about) else ""
     return f"expected {expected}{asked}, seen {len(body)} bytes {shorten(body)}"
+
+
+def _bounded(body: bytes) -> None:
+    parts = sum(map(body.count, (b"{", b"[", b'":')))
+    if parts > _FREE_PARTS + len(body) // _BYTES_A_PART:
+        raise ValueError(f"more than a value in each {_BYTES_A_PART} bytes")
 
 
 def _integer(digits: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import example, given, settings
@@ -178,3 +179,21 @@ def test_values_nested_beyond_every_sense_are_refused_as_well() -> None:
 
     with pytest.raises(InvalidConfig, match="in 'a'"):
         to_json({"a": nest})
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", '{"a":0}', '{"a":{}}'])
+def test_a_body_of_nothing_but_tiny_values_is_refused_before_it_takes_memory(value: str) -> None:
+    body = ('{"a":[' + f"{value}," * 100_000 + "0]}").encode()
+    tracemalloc.start()
+    with pytest.raises(InvalidResponse, match="more than a value in each 8 bytes"):
+        parse_object(body, ABOUT)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < len(body)
+
+
+def test_the_largest_page_of_subjects_with_short_names_is_read() -> None:
+    subjects = {f"s.{number}": 1 for number in range(100_000)}
+
+    assert parse_object(to_json({"state": {"subjects": subjects}})) == {"state": {"subjects": subjects}}
