@@ -153,31 +153,32 @@ class Release:
             self._may_reset(info)
         self._stand(stream)
 
-    def _stand(self, stream: SyncStream) -> None:
-        """The consumer that stands for the query is there."""
+    def _stand(self, stream: SyncStream) -> ConsumerInfo | None:
+        """The consumer that stands for the query, made if it is not there; ``None`` if nothing can stand for it."""
         try:
             info = stream.consumer(self.consumer).info()
         except ConsumerNotFound:
-            self._make(stream)
-        else:
-            if self.mode == "cursor":
-                self._fits(info)
+            return self._made(stream)
+        if self.mode == "cursor":
+            self._fits(info)
+        return info
 
-    def _make(self, stream: SyncStream) -> None:
+    def _made(self, stream: SyncStream) -> ConsumerInfo | None:
         try:
-            stream.create_consumer(
+            return stream.create_consumer(
                 durable_name=self.consumer,
                 deliver_policy=DeliverPolicy.ALL,
                 ack_policy=AckPolicy.ALL if self.mode == "cursor" else AckPolicy.EXPLICIT,
                 headers_only=True,  # nobody reads through it
                 filter_subjects=self.settings.read.subjects,
-            )
+            ).cached
         except JetStreamError as error:
             if self.mode == "cursor" or error.err_code not in _NOT_ALONE:
                 raise
             if not self.settings.read.purge_despite_consumers:
                 raise self._not_alone("one or more for the same subjects") from None
             self.consumer = ""  # nothing can stand for the query beside the consumers that the user knows of
+            return None
 
     def _fits(self, info: ConsumerInfo) -> None:
         policy = info.config.ack_policy
@@ -189,12 +190,10 @@ class Release:
 
     def _hold(self, js: SyncJetStream, owner: str, *, sure: bool) -> None:
         stream = js.stream(self.settings.where.stream)
-        self._stand(stream)  # a stream that was made anew has none
-        consumer = stream.consumer(self.consumer)
-        info = consumer.info()
-        seen = owner_of(info)
-        if seen == owner:
+        info = self._stand(stream)  # a stream that was made anew has none
+        if info is None or owner_of(info) == owner:
             return
+        seen = owner_of(info)
         if seen and not self.settings.read.take_over:
             raise self._foreign(info)
         if not sure or not owner:
@@ -207,6 +206,7 @@ class Release:
                 self.consumer,
             )
             return
+        consumer = stream.consumer(self.consumer)
         consumer.change(metadata={**info.config.metadata, **_mark(owner)})
         info = consumer.info()
         if owner_of(info) != owner:  # another one came at the same moment

@@ -218,6 +218,23 @@ def test_what_is_wrong_is_one_line_with_stream_and_option(spark, broker):
         assert repr(given.get("stream", stream.name)) in line
 
 
+def test_a_table_is_told_to_be_a_view(spark, broker):
+    stream = new_stream(broker, 3)
+    given = ", ".join(f"{name} '{value}'" for name, value in options(broker, stream).items())
+    with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE plain USING jetstream OPTIONS ({given})")
+    spark.sql(f"CREATE TABLE named (sequence BIGINT) USING jetstream OPTIONS ({given})")
+    try:
+        with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
+            spark.sql("SELECT * FROM named").count()
+    finally:
+        spark.sql("DROP TABLE named")
+    spark.sql(f"CREATE TEMPORARY VIEW here (sequence BIGINT) USING jetstream OPTIONS ({given})")
+
+    assert [1, 2, 3] == [row.sequence for row in spark.sql("SELECT * FROM here ORDER BY sequence").collect()]
+    spark.catalog.dropTempView("here")
+
+
 #: Three users with one password: who may do all, who may make no consumer, who may publish nothing but questions.
 USERS = f"""authorization {{ users: [
     {{ user: me, password: "{PASSWORD}" }},
@@ -382,6 +399,26 @@ def test_a_task_is_tried_again_only_where_the_master_says_so(spark, kind, seen):
 
 
 # ------------------------------------------------------------------------------------------------ streaming
+
+
+@streams
+def test_a_second_query_with_another_checkpoint_is_refused_and_the_first_goes_on_n103(
+    spark, broker, tmp_path
+):
+    stream = new_stream(broker, retention="interest")
+    how = {"startingOffsets": "earliest", "releaseMode": "cursor", "cursor": "one", "releaseOn": "nextPlan"}
+    stream.create_consumer(durable_name="one", ack_policy="all")
+    fill(broker, stream, 30)
+    first, second = Table(), Table()
+    ran(streaming(spark, broker, stream, **how), first, tmp_path / "first")
+    fill(broker, stream, 20)
+    with pytest.raises(PySparkException, match="see option takeOver: expected no other query"):
+        ran(streaming(spark, broker, stream, **how), second, tmp_path / "second")
+    ran(streaming(spark, broker, stream, **how), first, tmp_path / "first")
+
+    assert list(range(1, 51)) == first.rows
+    assert [] == second.rows
+    assert 0 == stream.info().state.messages
 
 
 @streams

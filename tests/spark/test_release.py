@@ -351,6 +351,25 @@ def test_a_worker_cannot_come_to_a_queue_that_is_purged(broker):
         stream.create_consumer(durable_name="late", filter_subject=f"{stream.name}.0")
 
 
+@pytest.mark.parametrize(
+    ("version", "retention"),
+    [("2.10.26", "interest"), ("2.12.8", "interest"), ("2.11.11", "queue"), ("2.12.8", "queue")],
+)
+def test_older_servers_know_who_releases_too_n103(start_server, version, retention):
+    with connect(start_server(version=version).url) as nc:
+        stream, how = two_ways(nc, retention)
+        first = Query(nc, stream, **how, **NEXT)
+        first.initial()
+        fill(nc, stream, 20)
+        first.all()
+        fill(nc, stream, 20)
+
+        with pytest.raises(Unreadable, match="see option takeOver"):
+            Query(nc, stream, **how, **NEXT).all()
+        first.crash()
+        assert list(range(1, 41)) == first.all()
+
+
 def test_without_metadata_a_warning_says_that_nobody_would_notice(start_server, caplog):
     with connect(start_server(version="2.9.10").url) as nc:
         stream = new_stream(nc, retention="interest")
