@@ -46,7 +46,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         self.reading = Reading(settings, schema)
         said = where.stream, read.subjects, where.domain, where.api_prefix
         self.what = meaning(*said)
-        self.asked = asked_for(*said)
+        self.wished = asked_for(*said)
         self.initial: Offset | None = None
         self.target: int | None = None
         self.release = Release(settings, self.what)
@@ -78,7 +78,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         if not isinstance(limit, ReadAllAvailable):
             end = self._limited(begin.seq, end, facts)
         return evolve(
-            begin, seq=end, what=self.what, asked=self.asked, owner=begin.owner or self.name
+            begin, seq=end, what=self.what, asked=self.wished, owner=begin.owner or self.name
         ).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -142,7 +142,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
             seq=seq,
             init=seq,
             what=self.what,
-            asked=self.asked,
+            asked=self.wished,
             owner=owner or self.name,
         )
 
@@ -151,7 +151,7 @@ class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow
         with naming(settings.where.stream):
             offset = Offset.parse(data)
             allowed = settings.read.allow_option_change
-            same_query(offset, settings.where.stream, self.what, allowed=allowed, asked=self.asked)
+            same_query(offset, settings.where.stream, self.what, allowed=allowed, asked=self.wished)
         return offset
 
     def _present(self, begin: Offset, facts: RangeFacts) -> Offset:
