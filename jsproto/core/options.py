@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from math import nan
-from typing import cast, final
+from typing import final
 
 from attrs import Attribute, field, frozen
 
 from jsproto.core.auth import Auth, check_dropped
+from jsproto.core.numbers import check_number
 from jsproto.core.servers import DEFAULT_PORT, ENCODE, Server, text_of_utf8
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors import InvalidConfig
 from jsproto.wire.subjects import subject_prefix
 
 
@@ -57,48 +57,37 @@ def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: 
         raise InvalidConfig("expected at least one server, got none")
 
 
-def _number(
-    name: str, value: object, kinds: tuple[type, ...], *, least: float = 0, above: bool = False
-) -> None:
-    """What every numeric option passes; a flag is no number here."""
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    number = cast("float", value) if fits else nan
-    if not (number > least if above else number >= least):
-        what = "a whole number" if kinds == (int,) else "a number"
-        raise InvalidConfig(f"expected {name} {'>' if above else '>='} {least}, {what}, got {shorten(value)}")
-
-
 def _count(_self: object, attribute: Attribute[int], value: int) -> None:
-    _number(attribute.name, value, (int,))
+    check_number(attribute.name, value, (int,))
 
 
 def _count_or_none(_self: object, attribute: Attribute[int | None], value: int | None) -> None:
     if value is not None:
-        _number(attribute.name, value, (int,))
+        check_number(attribute.name, value, (int,))
 
 
 def _sweeps(_self: object, attribute: Attribute[int], value: int | None) -> None:
     if value is not None:
-        _number(attribute.name, value, (int,), least=1)
+        check_number(attribute.name, value, (int,), least=1)
 
 
 def _count_from_one(_self: object, attribute: Attribute[int], value: int) -> None:
-    _number(attribute.name, value, (int,), least=1)
+    check_number(attribute.name, value, (int,), least=1)
 
 
 def _seconds(_self: object, attribute: Attribute[float], value: float) -> None:
-    _number(attribute.name, value, (int, float))
+    check_number(attribute.name, value, (int, float))
 
 
 def _seconds_above_zero(_self: object, attribute: Attribute[float], value: float) -> None:
-    _number(attribute.name, value, (int, float), above=True)
+    check_number(attribute.name, value, (int, float), above=True)
 
 
 def _all_above_zero(
     _self: object, attribute: Attribute[tuple[float, ...]], values: tuple[float, ...]
 ) -> None:
     for value in values:
-        _number(attribute.name, value, (int, float), above=True)
+        check_number(attribute.name, value, (int, float), above=True)
 
 
 def _for_ever(value: int | None) -> int | None:

@@ -16,6 +16,7 @@ from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.events import NoticeKind
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
+from jsproto.core.numbers import check_number
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -92,10 +93,9 @@ class Subscription(Conversation[Message]):
         subscription_subject(subject)
         if queue:
             queue_name(queue)
-        if limit < 0 or max_messages < 1 or max_bytes < 1:
-            raise InvalidConfig(
-                f"expected limit >= 0, max_messages >= 1, max_bytes >= 1; got {limit}, {max_messages}, {max_bytes}"
-            )
+        check_number("limit", limit, (int,))
+        check_number("max_messages", max_messages, (int,), least=1)
+        check_number("max_bytes", max_bytes, (int,), least=1)
         self._subject = subject
         self._queue = queue
         self._limit = limit
@@ -167,7 +167,8 @@ class Subscription(Conversation[Message]):
         Raises:
             InvalidConfig: less than 1, or more than the limit that stands.
         """
-        if count < 1 or (self._limit and count > self._limit):
+        check_number("limit", count, (int,), least=1)
+        if self._limit and count > self._limit:
             most = f" and <= {self._limit}, which stands" if self._limit else ""
             raise InvalidConfig(f"expected a limit >= 1{most}; got {count}")
         if self.ended or self._fence:

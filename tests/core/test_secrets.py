@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import pytest
@@ -16,6 +17,7 @@ from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Connect
 from jsproto.wire.encoder import encode
 from jsproto.wire.nkey import KeyKind, Seed
+from jsproto.wire.secret import HiddenMapping, Secret, SecretBytes
 
 CANARY = "cAnAry"
 AUTH = Auth(
@@ -185,3 +187,21 @@ def test_the_snapshot_of_the_pool_names_addresses_only():
 
     silent(pool, pool.snapshot(), *pool.entries)
     assert CANARY.encode() not in pickle.dumps(pool.snapshot())
+
+
+@pytest.mark.parametrize("secret", [Secret(CANARY), SecretBytes(CANARY.encode())])
+def test_a_secret_is_text_that_shows_nothing_of_itself(secret):
+    assert copy.copy(secret) is secret
+    assert copy.deepcopy(secret) is secret
+    assert "'***' {'a': '***'}" == f"{secret!r} { {'a': secret} }"
+    assert secret in {CANARY, CANARY.encode()}
+    with pytest.raises(LocalProtocolError, match="pickled"):
+        pickle.dumps([secret])
+
+
+def test_a_hidden_mapping_is_one_that_shows_nothing_of_itself():
+    hidden = HiddenMapping({"a": CANARY})
+
+    assert ({"a": CANARY}, 1, "{***}") == (dict(hidden), len(hidden), repr(hidden))
+    with pytest.raises(LocalProtocolError, match="pickled"):
+        pickle.dumps(hidden)
