@@ -233,7 +233,15 @@ class NoResponders(ServerError):
 
 
 class RequestTimeout(ServerError, TimeoutError):
-    """No answer within the time given. For a publish: whether it was stored is unknown."""
+    """No answer within the time given. For a publish: whether it was stored is unknown, unless nothing was sent.
+
+    Attributes:
+        sent: whether it was sent; not if there was no link all the time.
+    """
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class ApiError(ServerError):

@@ -177,7 +177,7 @@ class Script(Stateful, Generic[T]):
                 if self._token
                 else f"expected a link to ask {asked}, there was none: nothing was sent"
             )
-            self._throw(RequestTimeout(text), port, now)
+            self._throw(RequestTimeout(text, sent=bool(self._token)), port, now)
         else:
             self._feed(("slept",), port, now)
 

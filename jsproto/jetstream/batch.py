@@ -276,8 +276,10 @@ class BatchPublish(Conversation[PubAck]):
     # ------------------------------------------------------------------ facts
 
     def opened(self, now: float) -> None:
-        """The port is there."""
+        """The port is there. A batch that is complete waits for a link as long as for an answer."""
         self._id = self._id or derived(self.port.address())
+        if self._draining and not self.port.up:
+            self.timers.set(BatchTimer.ANSWER, now + self._timeout)
         self._pump(now)
 
     def replied(self, token: int, frame: Delivery, now: float) -> None:
@@ -306,7 +308,7 @@ class BatchPublish(Conversation[PubAck]):
         for timer in self.timers.expired(now):
             if timer is BatchTimer.ANSWER:
                 text = f"expected an answer to batch {self._id!r} within {self._timeout} s, none came; {self._known}"
-                self.end(RequestTimeout(text))
+                self.end(RequestTimeout(text, sent=bool(self.sent)))
             elif timer is BatchTimer.IDLE:
                 self.end(
                     BatchAbandoned(
@@ -426,7 +428,10 @@ class BatchPublish(Conversation[PubAck]):
     def _judge(self, body: bytes, number: int) -> None:
         """An answer that is no status: empty while the batch is open."""
         self._first = None
-        about = Asked(what=f"batch {self._id}", subject=self._last)
+        size = f" of {self.sent} messages" + (
+            " and an end marker, which servers before 2.14.3 count as one more" if self._eob else ""
+        )
+        about = Asked(what=f"batch {self._id}{size}", subject=self._last)
         if number == 1 and not body:
             self.state = TRANSITIONS[self.state][BatchInput.ACCEPTED]
         if number and not body:
@@ -443,6 +448,12 @@ class BatchPublish(Conversation[PubAck]):
         if number or ack.batch != self._id:
             raise InvalidPubAck(
                 f"expected the acknowledgement of batch {self._id!r}, seen that of batch {shorten(ack.batch)}",
+                body,
+            )
+        if ack.count != self.sent:
+            raise InvalidPubAck(
+                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r}, seen {shorten(ack.count)}; "
+                f"unknown if stored",
                 body,
             )
         self._result = ack

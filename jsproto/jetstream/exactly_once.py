@@ -112,7 +112,8 @@ def publish_once(
     Raises:
         NoResponders: no stream stores this subject; nothing was stored.
         JetStreamError: the stream refuses it; nothing was stored.
-        RequestTimeout: the outcome is still unknown. To go on, publish again with the id that it names.
+        RequestTimeout: the outcome is still unknown; to go on, publish again with the id that it names. Or there was no link all the
+            time and nothing was sent.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -183,7 +184,7 @@ def _until_stored(call: Call, stream: str, patience: Patience) -> Steps[PubAck]:
         try:
             return _ack((yield attempt), Asked(what="publish", stream=stream, subject=call.subject))
         except (RequestTimeout, Disconnected) as error:
-            unknown = True
+            unknown = unknown or not isinstance(error, RequestTimeout) or error.sent
             last: JsprotoError = error
         except (NoResponders, RetryLater) as error:
             last = error

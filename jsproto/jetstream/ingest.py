@@ -60,6 +60,7 @@ from jsproto.jetstream.api.ingest import (
     FlowGap,
     GapMode,
     Operation,
+    dealt_with,
     ingest_answer,
     ingest_id,
 )
@@ -442,6 +443,9 @@ class FastIngest(Conversation[IngestResult]):
             if error.err_code == _UNKNOWN_BATCH and self._links:
                 text = f"link lost in the middle of fast batch {self._id!r}, which the stream has forgotten since"
                 raise Disconnected(f"{text}; {self._known}") from error
+            count = dealt_with(body, Asked())
+            if count is not None:
+                self._all_up_to(min(count, self.sent), error)
             raise
         match said:
             case FlowAck(seq, msgs):
@@ -495,16 +499,25 @@ class FastIngest(Conversation[IngestResult]):
                 f"expected the acknowledgement of batch {self._id!r}, seen that of batch {shorten(ack.batch)}",
                 body,
             )
-        count = min(ack.count or 0, self.sent)
+        count = ack.count
+        if count is None or not 0 <= count <= self.sent:
+            raise InvalidPubAck(
+                f"expected the number up to which batch {self._id!r} was dealt with, of {self.sent}, seen {shorten(count)}; {self._known}",
+                body,
+            )
+        self._all_up_to(count, None)
+        self._results.append(ack)
+        self.end()
+
+    def _all_up_to(self, count: int, error: JsprotoError | None) -> None:
+        """The stream has ended the batch: so many were dealt with, and those behind are not stored."""
         self.acked = max(self.acked, count)
         rest = max(count, self._faulted) + 1
         if rest <= self.sent:
             behind = (
                 f"expected the stream to take every message, it ended the batch before {rest} to {self.sent}"
             )
-            self._fault(rest, self.sent, MessagesLost(behind))
-        self._results.append(ack)
-        self.end()
+            self._fault(rest, self.sent, error or MessagesLost(behind))
 
     def _fault(self, first: int, last: int, error: JsprotoError) -> None:
         if not 1 <= first <= last <= self.sent:

@@ -366,7 +366,11 @@ class PublishWindow(Conversation[PublishResult]):
         if self._resend and headers is not None:
             message_id(headers)
         flight = self._flight
-        size = len(subject) + len(payload) + (0 if headers is None else len(headers.encode()))
+        size = (
+            len(subject if subject.isascii() else subject.encode())
+            + len(payload)
+            + (0 if headers is None else len(headers.encode()))
+        )
         port = self.port
         if not port.up or not flight.fits(size):
             self._refuse(size, now)

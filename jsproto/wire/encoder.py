@@ -109,7 +109,9 @@ def encode_publish(
             block = b""
         total += len(block)
     if max_payload is not None and total > max_payload:
-        raise PayloadTooLarge(f"expected at most {max_payload} bytes of headers and payload, seen {total}")
+        raise PayloadTooLarge(
+            f"expected at most {max_payload} bytes of headers and payload, seen {total} on subject {shorten(subject)}"
+        )
     if not block:
         line = (
             f"PUB {subject} {reply} {total}\r\n".encode() if reply else f"PUB {subject} {total}\r\n".encode()

@@ -601,3 +601,118 @@ def test_a_snapshot_of_a_stored_batch_still_has_its_result() -> None:
     again.restore(of.snapshot())
 
     assert again.take(0.0) == of.take(0.0)
+
+
+# ---------------------------------------------------------------------------------------------- cases of others
+
+
+def committed(**options: object) -> BatchPublish:
+    """Three messages, and the commit under way."""
+    of = batch(**options)
+    put(of, "s.a")
+    if not options.get("eob"):
+        put(of, "s.a")
+    answer(of)
+    while of.taken < 3:
+        put(of, "s.a")
+    of.told(Wish.DRAIN, 0.0)
+    return of
+
+
+@pytest.mark.parametrize("eob", [False, True])
+def test_the_acknowledgement_counts_the_messages_that_were_sent_n073(eob: bool) -> None:
+    of = committed(eob=eob)
+    answer(of, {"stream": "S", "seq": 1003, "batch": "b", "count": 3})
+
+    ack = of.take(0.0)
+    assert isinstance(ack, PubAck)
+    assert (ack.batch, ack.count, ack.seq) == ("b", 3, 1003)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [{"batch": "c", "count": 3}, {"batch": "b", "count": 2}, {"batch": "b", "count": 4}, {"batch": "b"}],
+)
+def test_an_acknowledgement_of_another_batch_or_another_count_is_none_n073(
+    members: dict[str, object],
+) -> None:
+    of = committed()
+    body = {"stream": "S", "seq": 1003, **members}
+    answer(of, body)
+
+    with pytest.raises(InvalidPubAck) as caught:
+        of.take(0.0)
+    assert json.loads(caught.value.body) == body
+
+
+def test_an_ordinary_acknowledgement_of_the_first_message_ends_the_batch_n074() -> None:
+    of = batch()
+    put(of, "s.a", "s.a")
+    answer(of, {"stream": "S", "seq": 12})
+
+    assert len(sent(of)) == 1
+    with pytest.raises(BatchUnsupported, match="sequence 12") as caught:
+        of.take(0.0)
+    assert (caught.value.stream, caught.value.seq) == ("S", 12)
+    known = batch()
+    put(known, "s.a", "s.a", "s.a")
+    answer(known)
+    assert len(sent(known)) == 2
+
+
+def test_a_refusal_of_the_size_names_what_was_sent_and_what_the_server_counts_n070() -> None:
+    of = committed(eob=True)
+    answer(
+        of,
+        {
+            "error": {"code": 400, "err_code": 10199, "description": "atomic publish batch is too large: 3"},
+            "stream": "S",
+            "seq": 0,
+        },
+    )
+
+    with pytest.raises(
+        InvalidBatch, match=r"too large: 3 .*10199.* of 3 messages and an end marker, .* count as one more"
+    ):
+        of.take(0.0)
+
+
+def test_one_message_above_the_limit_is_refused_before_it_is_sent_n070() -> None:
+    of = batch(limit=3)
+    put(of, "s.a", "s.a")
+    answer(of)
+    put(of, "s.a")
+    with pytest.raises(InvalidConfig, match="at most 3"):
+        of.offered(("s.a", b""), 0.0)
+
+    assert len(sent(of)) == 2
+
+
+def test_a_duplicate_id_is_a_typed_refusal_of_the_whole_n071() -> None:
+    of = committed()
+    answer(
+        of,
+        {
+            "error": {
+                "code": 400,
+                "err_code": 10201,
+                "description": "atomic publish batch contains duplicate message id",
+            },
+            "stream": "S",
+            "seq": 0,
+        },
+    )
+
+    with pytest.raises(InvalidBatch, match="contains duplicate message id") as caught:
+        of.take(0.0)
+    assert caught.value.err_code == 10201
+
+
+def test_a_complete_batch_waits_for_a_link_no_longer_than_for_an_answer() -> None:
+    of = begun(WholeBatch([("s.a", b"x")], timeout=2.0), up=False)
+    assert of.deadline == 2.0
+    of.ticked(2.0)
+
+    with pytest.raises(RequestTimeout, match="nothing of it is stored") as caught:
+        of.take(2.0)
+    assert caught.value.sent is False

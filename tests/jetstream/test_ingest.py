@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,13 @@ from jsproto.errors import (
     StatusError,
 )
 from jsproto.jetstream import ingest
-from jsproto.jetstream.api.errors import BatchUnsupported, InvalidBatch, InvalidPubAck, WrongLastSequence
+from jsproto.jetstream.api.errors import (
+    BatchUnsupported,
+    InvalidBatch,
+    InvalidPubAck,
+    StreamFull,
+    WrongLastSequence,
+)
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.errors import MessagesLost
 from jsproto.jetstream.ingest import QUIET, FastIngest, IngestFault, IngestNotice, IngestState
@@ -274,6 +281,40 @@ def test_whoever_offers_to_a_batch_that_the_stream_has_ended_by_itself_hears_why
 
     with pytest.raises(ConversationClosed, match="ended the batch before 3 to 4"):
         of.offered(("s.a", b"x"), 0.0)
+
+
+@pytest.mark.parametrize("count", [None, 5, -1])
+def test_the_last_answer_says_how_far_the_batch_was_dealt_with(count: int | None) -> None:
+    of = opened()
+    put(of, 3)
+    of.told(Wish.DRAIN, 0.0)
+    say(of, {"stream": "S", "seq": 9, "batch": "b", **({} if count is None else {"count": count})})
+
+    with pytest.raises(InvalidPubAck, match=f"of 4, seen {count}"):
+        of.take(0.0)
+
+
+@pytest.mark.parametrize(
+    ("count", "acked", "faults"), [(2, 2, [(3, 4)]), (4, 4, []), (9, 4, []), (None, 0, []), ("x", 0, [])]
+)
+def test_the_count_beside_the_refusal_of_a_batch_is_kept(
+    count: object, acked: int, faults: list[tuple[int, int]]
+) -> None:
+    of = opened()
+    put(of, 3)
+    said = {
+        "error": {"code": 503, "err_code": 10077, "description": "full"},
+        "stream": "S",
+        "seq": 2,
+        "batch": "b",
+    }
+    say(of, said if count is None else {**said, "count": count})
+
+    assert of.acked == acked
+    seen = [cast("IngestFault", of.take(0.0)) for _ in range(of.readable)]
+    assert [(each.first, each.last) for each in seen] == faults
+    with pytest.raises(StreamFull):
+        of.take(0.0)
 
 
 def test_an_answer_before_the_first_message_is_none() -> None:

@@ -1162,3 +1162,21 @@ def test_a_usual_acknowledgement_behind_a_duplicate_in_one_run_came_last():
     restored.restore(window.snapshot())
     assert restored.last_ack == PubAck(stream="S", seq=8)
     assert restored.duplicates == 1
+
+
+def test_a_duplicate_is_shown_with_each_result_n082():
+    window = opened()
+    a, b = put(window, "a", "a")
+    answer(window, a)
+    answer(window, b, body=b'{"stream":"S","seq":1,"duplicate":true}')
+
+    assert [each.ack.duplicate for each in results(window)] == [False, True]
+    assert window.duplicates == 1
+
+
+@pytest.mark.parametrize("subject", ["s", "\u00e9\u00e9", "\U0001f600"])
+def test_bytes_under_way_are_bytes_of_the_subject_too(subject):
+    window = opened()
+    put(window, subject)
+
+    assert window.pending_bytes == len(subject.encode()) + 1

@@ -437,6 +437,50 @@ def _count(rules) -> None:
     rules.size += 1
 
 
+def test_a_batch_of_the_largest_size_is_stored_unless_the_server_counts_its_end_too_n070(
+    js, batches, since, server
+):
+    gather(js.batch(), 1000)
+    if not since(2, 14):
+        return
+    if server.version == "2.14.0":
+        with pytest.raises(InvalidBatch, match=r"of 1000 messages and an end marker, .* count as one more"):
+            gather(js.batch(eob=True), 1000)
+        assert batches.info().state.messages == 1000
+    else:
+        gather(js.batch(eob=True), 1000)
+        assert batches.info().state.messages == 2000
+
+
+def test_one_id_that_is_stored_already_sinks_a_batch_and_tells_that_the_first_attempt_was_stored_n071(
+    js, batches
+):
+    again = [compose("p.a", b"x", msg_id=name) for name in ("m4", "m5")]
+    js.publish("p.a", msg_id="m2")
+    with pytest.raises(InvalidBatch) as caught:
+        js.publish_batch([compose("p.a", b"x", msg_id=name) for name in ("m1", "m2", "m3")])
+    assert caught.value.err_code == 10201
+    assert batches.info().state.messages == 1
+    assert js.publish_batch(again).count == 2
+    with pytest.raises(InvalidBatch) as caught:
+        js.publish_batch(again)
+
+    assert caught.value.err_code == 10201
+    assert batches.info().state.messages == 3
+
+
+def test_messages_of_one_id_are_stored_once_and_shown_as_duplicates_n082(js, make):
+    make()
+    acks = [js.publish("p.a", payload, msg_id="7") for payload in (b"1", b"2")]
+    with js.publish_window() as window:
+        window.put(compose("p.a", b"3", msg_id="7"))
+        window.drain()
+        [result] = window.results()
+
+    assert [(each.seq, each.duplicate) for each in [*acks, result.ack]] == [(1, False), (1, True), (1, True)]
+    assert window.window.duplicates == 1
+
+
 def test_a_batch_that_the_server_has_let_go_of_is_told(js, batches, nc):
     with pytest.raises(BatchAbandoned, match="nothing of it is stored"):
         gather(js.batch(idle=0.3), 3, lambda: turn(nc, 0.5))

@@ -125,6 +125,12 @@ def ingest_answer(body: bytes, about: Asked) -> IngestAnswer:
     return pub_ack(body, about)
 
 
+def dealt_with(body: bytes, about: Asked) -> int | None:
+    """The number up to which a fast batch was dealt with, by the answer that refuses the rest; ``None`` if it does not say."""
+    count = parse_object(body, about).get("count")
+    return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None
+
+
 def _number(members: Mapping[str, object], name: str) -> int:
     value = members.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= UINT64_MAX:

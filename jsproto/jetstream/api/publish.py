@@ -81,7 +81,8 @@ def publish(
         WrongLastSequence: the expectation does not hold; so for the other :class:`ExpectationFailed`.
         JetStreamError: the stream refuses the message otherwise.
         InvalidPubAck: somebody answered who is no stream.
-        RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
+        RequestTimeout: no acknowledgement came; whether the message was stored is unknown. Or there was no link all the time: then
+            nothing was sent, and ``sent`` of the error is false.
         InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
     """
     publish_subject(subject)
@@ -104,6 +105,11 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
             if sent > retries or left <= retry_wait:
                 _nobody(call, sent, error)
         except RequestTimeout as error:
+            if not error.sent:
+                text = (
+                    f"expected a link to publish on {call.subject!r} within {call.timeout} s, there was none"
+                )
+                raise RequestTimeout(f"{text}; nothing was sent, nothing is stored", sent=False) from error
             text = f"expected an acknowledgement of {call.subject!r} within {call.timeout} s, none came"
             raise RequestTimeout(
                 f"{text}; whether it was stored is unknown, and no_ack streams never answer"

@@ -68,11 +68,12 @@ class Batches:
             raise RefusedError(numbered(10175))
         commit = header(block, b"Nats-Batch-Commit")
         at_end = commit == b"eob" and self._profile.batch_end
+        size = seq - (at_end and not self._profile.batch_end_counts)
         batch = self._open.get(ident)
         if batch is None:
             if seq != 1:
                 raise RefusedError(
-                    numbered(10199, _MOST_MESSAGES) if seq - at_end > _MOST_MESSAGES else numbered(10176)
+                    numbered(10199, _MOST_MESSAGES) if size > _MOST_MESSAGES else numbered(10176)
                 )
             if len(self._open) >= _MOST_BATCHES:
                 raise RefusedError(numbered(10210))
@@ -84,7 +85,7 @@ class Batches:
         if seq != len(batch.members) + 1 or (seq == 1 and at_end):
             self._abandon(ident, "incomplete")
             raise RefusedError(numbered(10176))
-        if seq - at_end > _MOST_MESSAGES:
+        if size > _MOST_MESSAGES:
             self._abandon(ident, "large")
             raise RefusedError(numbered(10199, _MOST_MESSAGES))
         if not at_end:

@@ -143,6 +143,8 @@ class Profile:
     counters: bool
     #: A batch can be ended without another message.
     batch_end: bool
+    #: That end counts in the size of the batch, although it is not stored (mended in 2.14.3).
+    batch_end_counts: bool
     #: A direct get can ask for a batch, for the last messages of many subjects, and from a time on.
     direct_batches: bool
     #: A message of a batch counts itself among what is pending, and the end of many last messages one too few.
@@ -236,6 +238,7 @@ _V2_9: Final = Profile(
     message_ttl=False,
     counters=False,
     batch_end=False,
+    batch_end_counts=False,
     direct_batches=False,
     direct_counts_itself=False,
     direct_no_headers=False,
@@ -335,6 +338,7 @@ _V2_14: Final = evolve(
     api_level=4,
     offset_in_json_errors=True,
     batch_end=True,
+    batch_end_counts=True,
     floor_at_start=True,
     fills_max_bytes=True,
     rollup_fits=True,
@@ -344,6 +348,7 @@ _V2_14: Final = evolve(
 _V2_15: Final = evolve(
     _V2_14,
     version="2.15.1",
+    batch_end_counts=False,
     go="go1.27.2",
     git_commit="b2fd3ef",
     api_level=5,

@@ -108,6 +108,16 @@ def test_silence_abandons_a_batch(batching):
     assert err_code(member(client, 3)) == 10176
 
 
+@pytest.mark.parametrize(("version", "taken"), [("2.14.0", False), ("2.15.1", True)])
+def test_the_end_of_a_batch_counts_as_a_message_on_2_14_0_n070(batching, version, taken):
+    client = batching(version=version)
+    for seq in range(1, 1001):
+        member(client, seq, reply="")
+    answer = member(client, 1001, commit="eob", payload="")
+
+    assert (answer["count"] == 1000) if taken else (err_code(answer) == 10199)
+
+
 def test_a_batch_has_at_most_1000_messages(batching):
     client = batching()
     for seq in range(1, 1001):
