@@ -8,10 +8,15 @@ from typing import cast
 from jsproto.errors import InvalidConfig, shorten
 
 
+def is_number(value: object, kinds: tuple[type, ...]) -> bool:
+    """Whether it is a number of these kinds; a flag is none here."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
 def check_number(
     name: str, value: object, kinds: tuple[type, ...], *, least: float = 0, above: bool = False
 ) -> None:
-    """Refuse what is no number of these kinds, or too small; a flag is no number here.
+    """Refuse what is no number of these kinds, or too small.
 
     Args:
         name: of the option, for the error.
@@ -23,8 +28,7 @@ def check_number(
     Raises:
         InvalidConfig: it names the option, and what was expected and seen.
     """
-    fits = isinstance(value, kinds) and not isinstance(value, bool)
-    number = cast("float", value) if fits else nan
+    number = cast("float", value) if is_number(value, kinds) else nan
     if not (number > least if above else number >= least):
         what = "a whole number" if kinds == (int,) else "a number"
         raise InvalidConfig(f"expected {name} {'>' if above else '>='} {least}, {what}, got {shorten(value)}")

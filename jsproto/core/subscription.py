@@ -16,7 +16,7 @@ from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.events import NoticeKind
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
-from jsproto.core.numbers import check_number
+from jsproto.core.numbers import check_number, is_number
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -167,8 +167,7 @@ class Subscription(Conversation[Message]):
         Raises:
             InvalidConfig: less than 1, or more than the limit that stands.
         """
-        check_number("limit", count, (int,), least=1)
-        if self._limit and count > self._limit:
+        if not is_number(count, (int,)) or count < 1 or (self._limit and count > self._limit):
             most = f" and <= {self._limit}, which stands" if self._limit else ""
             raise InvalidConfig(f"expected a limit >= 1{most}; got {count}")
         if self.ended or self._fence:
