@@ -89,7 +89,7 @@ def run_lint(words: argparse.Namespace) -> int:
     if words.as_toml:
         print("# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings.")
     for name, path in files:
-        found, counted, error = _judged(path)
+        found, counted, judged, error = _judged(path)
         findings.update(counted)
         bad += error is not None
         rules = sorted(counted)
@@ -100,9 +100,9 @@ def run_lint(words: argparse.Namespace) -> int:
             if rules:
                 print(f'"{name}" = {json.dumps(rules)}')
         elif words.json:
-            print(json.dumps(_lint_json(path, found, counted, error)))
+            print(json.dumps(_lint_json(path, found, counted, judged, error)))
         else:
-            _show(path, found, counted, error, verbose=words.verbose or len(files) == 1)
+            _show(path, found, counted, judged, error, verbose=words.verbose or len(files) == 1)
             if differs:
                 print(f"  expected {wanted}, found {rules}")
     if not words.json and not words.as_toml:
@@ -110,30 +110,36 @@ def run_lint(words: argparse.Namespace) -> int:
     return int(bool(bad or (differing if expected is not None else findings and not words.as_toml)))
 
 
-def _judged(path: Path) -> tuple[list[Finding], Counter[str], str | None]:
+def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | None]:
+    """What was found and counted, the rules of which something was seen, and why the file was not judged to its end."""
     judge, found = Lint(), list[Finding]()
     try:
         with opened(path) as trace:
             for line, record in trace.records():
                 found += judge.feed(line, record)
     except (TraceError, OSError) as error:
-        return found, judge.counted, located(path, error)
+        return found, judge.counted, judge.judged(), located(path, error)
     for conn, _, line in judge.observer.unreadable:
         return (
             found,
             judge.counted,
+            judge.judged(),
             f"{path}, line {line}: what the server says on {conn} makes no sense any more",
         )
-    return found, judge.counted, None
+    if not judge.observer.commands:
+        return found, judge.counted, [], f"{path}: no client says anything here, so nothing was judged"
+    return found, judge.counted, judge.judged(), None
 
 
 def _lint_json(
-    path: Path, found: list[Finding], counted: Counter[str], error: str | None
+    path: Path, found: list[Finding], counted: Counter[str], judged: list[str], error: str | None
 ) -> dict[str, object]:
     return {
         "file": str(path),
         "error": error,
         "counted": dict(sorted(counted.items())),
+        "judged": judged,
+        "not_judged": [rule.name for rule in RULES if rule.name not in judged],
         "findings": [
             {
                 "rule": each.rule,
@@ -151,10 +157,17 @@ def _lint_json(
 
 
 def _show(
-    path: Path, found: list[Finding], counted: Counter[str], error: str | None, *, verbose: bool
+    path: Path,
+    found: list[Finding],
+    counted: Counter[str],
+    judged: list[str],
+    error: str | None,
+    *,
+    verbose: bool,
 ) -> None:
     said = ", ".join(f"{rule} {count}" if count > 1 else rule for rule, count in sorted(counted.items()))
-    _say(error or f"{path}: {said or 'nothing found'}")
+    said = said or f"nothing found by the {len(judged)} of {len(RULES)} rules that had something to judge"
+    _say(error or f"{path}: {said}")
     for each in found if verbose else ():
         _say(
             f"  line {each.line}, {each.at:.3f} s, {each.conn}: {each.severity.value.lower()} {each.rule}: {each.words}"

@@ -138,6 +138,8 @@ class Acked(NamedTuple):
     #: A delivery of the same message to the same consumer sequence, with another reply subject.
     alike: SeenDelivery | None
     consumer: SeenConsumer | None
+    #: Deliveries of that consumer were seen, all of them, and none was this one.
+    invented: bool = False
 
 
 class FlowAnswered(NamedTuple):
@@ -177,6 +179,8 @@ class Subscribed(NamedTuple):
     taken: Interest | None
     #: A push consumer that delivers there and was made before.
     consumer: SeenConsumer | None
+    #: A request for such a consumer that went out on this link before, and is not answered yet.
+    early: SeenRequest | None = None
 
 
 class Blamed(NamedTuple):
@@ -242,6 +246,13 @@ class LeftBehind(NamedTuple):
     consumer: SeenConsumer
 
 
+class Abandoned(NamedTuple):
+    """A subscription ended, and the consumer that was made for it lives on."""
+
+    link: Link
+    consumer: SeenConsumer
+
+
 class GivenUp(NamedTuple):
     """The client waits no longer for a pull that has not ended."""
 
@@ -282,6 +293,7 @@ Fact: TypeAlias = (
     | NotHeard
     | GapKept
     | LeftBehind
+    | Abandoned
     | GivenUp
     | SnapshotStalled
 )

@@ -201,6 +201,7 @@ class Interest:
     got: int = 0
     #: When a frame came last, or the last pull went out.
     sign: int = 0
+    since: int = 0
     #: The place among the subscriptions of its link.
     number: int = 0
     active: bool = True
@@ -241,6 +242,8 @@ class SeenConsumer:
     deleted: bool = False
     #: The link that made it without listening on its deliver subject.
     unheard_by: Link | None = None
+    #: The link on which it was made, if that was seen.
+    made_by: Link | None = None
     #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one came.
     expected: int = 0
     gap: int | None = None
@@ -283,6 +286,8 @@ class SeenDelivery:
     #: The terminal ack: its body and whether its answer was asked for; ``None`` while open.
     settled: bytes | None = None
     asked: bool = False
+    #: The answer came.
+    confirmed: bool = False
     link: object = None
     #: The subscription that it came through, and its number there, from 1.
     interest: Interest | None = None
@@ -315,6 +320,7 @@ class SeenPublish:
     link: Link
     line: int
     answered: bool = False
+    at: int = 0
     #: How often the same was published.
     times: int = 1
 
@@ -331,6 +337,11 @@ class Link:
     connect: Json | None = None
     headers: bool | None = None
     up: bool = True
+    #: It ended, and not because the client wanted it.
+    lost: bool = False
+    ended: int = 0
+    #: Another link is known to be its next.
+    followed: bool = False
     #: The first PONG came.
     ready: bool = False
     #: By sid; only `add` and `drop` change it.
@@ -351,6 +362,10 @@ class Link:
     #: Every sid that was given out.
     sids: dict[str, None] = Factory(dict[str, None])
     requests: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
+    #: Requests for push consumers to whose deliver subject nobody listens, by that subject.
+    unheard: dict[str, SeenRequest] = Factory(dict[str, SeenRequest])
+    #: Acks of which an answer was asked for, by the subject of the answer.
+    confirming: dict[str, SeenDelivery] = Factory(dict[str, "SeenDelivery"])
     publishes: dict[str, SeenPublish] = Factory(dict[str, SeenPublish])
     marks: dict[str, SeenMark] = Factory(dict[str, SeenMark])
     #: Line and time of PINGs of the server that were not answered.
@@ -379,6 +394,8 @@ class Link:
             self.forgot.add("marks")
         bound(self.requests, most)
         bound(self.inquiries, most)
+        bound(self.unheard, most)
+        bound(self.confirming, most)
 
     def option(self, name: str) -> object:
         """What CONNECT said about something; ``None`` if it did not."""

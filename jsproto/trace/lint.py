@@ -58,6 +58,10 @@ def _by_fact() -> Mapping[type, tuple[Rule[Any], ...]]:
 
 
 _BY_FACT: Final = _by_fact()
+_FACTS: Final = {
+    rule.name: {fact.__name__ for fact in (rule.fact if isinstance(rule.fact, tuple) else (rule.fact,))}
+    for rule in RULES
+}
 
 
 @final
@@ -70,16 +74,26 @@ class Lint:
     Attributes:
         observer: the books.
         counted: how often each rule was broken, also where it was no longer told.
+        exercised: kinds of facts that were judged.
     """
 
-    __slots__ = ("_found", "_record", "_told", "counted", "observer")
+    __slots__ = ("_blamed", "_causes", "_found", "_record", "_told", "counted", "exercised", "observer")
 
     def __init__(self, hear: Callable[[Fact], None] | None = None) -> None:
         self.observer = Observer(self._judge if hear is None else self._after(hear))
         self.counted: Counter[str] = Counter()
         self._told: Counter[tuple[str, int]] = Counter()
+        #: Lines of each link in which something was found, and causes that were told.
+        self._blamed: dict[tuple[int, int], None] = {}
+        self._causes: dict[tuple[str, int, object], None] = {}
+        self.exercised: set[str] = set()
         self._found: list[Finding] = []
         self._record: tuple[int, float] = (0, 0.0)
+
+    def judged(self) -> list[str]:
+        """The rules of which something was seen that they judge; of the others nothing is known, good or bad."""
+        seen = self.exercised | self.observer.awaited
+        return [rule.name for rule in RULES if seen & _FACTS[rule.name]]
 
     def taken_up(self) -> None:
         """It was put together from what another one knew: it judges what its Observer tells from here on."""
@@ -102,13 +116,35 @@ class Lint:
         return tell
 
     def _judge(self, fact: Fact) -> None:
+        self.exercised.add(type(fact).__name__)
         for rule in _BY_FACT.get(type(fact), ()):
             words: str | None = rule.judge(fact)
-            if words is not None:
+            if words is not None and not self._known(rule, fact):
                 self._tell(rule, fact, words)
+
+    def _known(self, rule: Rule[Any], fact: Fact) -> bool:
+        """Whether the fault was told before, by this rule or where it was made."""
+        number = fact.link.number
+        if rule.proof is not None and (number, rule.proof(fact)) in self._blamed:
+            return True
+        if rule.cause is None:
+            return False
+        cause = (rule.name, number, rule.cause(fact))
+        known = cause in self._causes
+        self._causes[cause] = None
+        bound(self._causes)
+        if known:
+            self._blame(fact)
+        return known
+
+    def _blame(self, fact: Fact) -> None:
+        """In this line something was found: what follows from it is no finding of its own."""
+        self._blamed[fact.link.number, self._record[0]] = None
+        bound(self._blamed)
 
     def _tell(self, rule: Rule[Any], fact: Fact, words: str) -> None:
         self.counted[rule.name] += 1
+        self._blame(fact)
         place = (rule.name, fact.link.number)
         self._told[place] += 1
         bound(self._told)

@@ -70,6 +70,8 @@ from jsproto.wire.parser import Parser
 PING_PATIENCE: Final = 10 * SECOND
 #: Time within which subscriptions are made again on a new link.
 SUBSCRIBE_PATIENCE: Final = 10 * SECOND
+#: A link under another name that begins within so much time behind a loss may be the next of the same client.
+FOLLOW_PATIENCE: Final = 60 * SECOND
 #: Links that are remembered, the newest.
 MOST_LINKS: Final = 256
 #: Connections that are read at once; where there are more, the oldest are not read any more.
@@ -80,6 +82,8 @@ MOST_PINGS: Final = 64
 _NEXT: Final = "CONSUMER.MSG.NEXT"
 #: Verbs behind which a subscription need not be made again.
 _LEAVING: Final = frozenset({"close", "drain", "stop"})
+#: Ends that the client did not want.
+_LOSSES: Final = frozenset({"eof", "lost"})
 _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 
 
@@ -98,6 +102,10 @@ class _Pong(NamedTuple):
     line: int
     at: int
 
+    @property
+    def fact(self) -> str:
+        return PingUnanswered.__name__
+
     def look(self, books: Books, now: int) -> None:
         link, line, at = self
         if link.up and (line, at) in link.pings:
@@ -110,6 +118,10 @@ class _Again(NamedTuple):
 
     link: Link
     lost: Interest
+
+    @property
+    def fact(self) -> str:
+        return NotHeard.__name__
 
     def look(self, books: Books, now: int) -> None:
         link, lost = self
@@ -171,6 +183,11 @@ class Observer:
         #: Connections were forgotten: what begins in the middle may be one of them, and is not read.
         self._unread = False
 
+    @property
+    def awaited(self) -> set[str]:
+        """Kinds of facts that were waited for: their time may have come without them."""
+        return self._books.awaited
+
     def tell_to(self, tell: Callable[[Fact], None]) -> None:
         """Somebody else is told from here on."""
         self._books.tell = tell
@@ -201,7 +218,7 @@ class Observer:
             if record.name == "connected":
                 self._opened(record.conn)
             elif record.name in _ENDS:
-                self._down(record.conn)
+                self._down(record.conn, by_server=record.name in _LOSSES)
             else:
                 self._told(record)
         elif isinstance(record, Wished):
@@ -285,12 +302,13 @@ class Observer:
             self._up = len(self._conns)
         self._books.most = min(MOST, ROOM // self._up)
 
-    def _down(self, conn: str) -> None:
+    def _down(self, conn: str, *, by_server: bool = False) -> None:
         known = self._conns.get(conn)
         if known is None or not known.link.up:
             return
         link = known.link
         link.up = False
+        link.ended, link.lost = self._books.now, by_server
         self._up -= 1
         last = (conn, "<", self._heard_in.pop(conn, 0))
         if last in self.unreadable:
@@ -344,7 +362,10 @@ class Observer:
             self._requests.answer(link, request, payload)
         sent = link.publishes.pop(subject, None)
         if sent is not None:
-            sent.answered = True
+            self._publishes.answered(sent, payload)
+        asked = link.confirming.pop(subject, None)
+        if asked is not None:
+            asked.confirmed = True
         status = status_of(block) if block is not None else None
         if status is None or block is None:
             return
@@ -392,13 +413,30 @@ class Observer:
                 tell(SaidConnect(link, command))
                 link.connect = json_object(command.body) or {}
                 link.headers = link.connect.get("headers") is True
+                self._follow(link)
             case _:
                 tell(SaidBroken(link, command))
+
+    def _follow(self, link: Link) -> None:
+        """A link under another name that began where one was lost, of a client that says the same of itself, is that client's next."""
+        if link.before is not None or not link.connect:
+            return
+        since = self._books.now - FOLLOW_PATIENCE
+        before = [
+            each
+            for each in self.links
+            if each.lost and not each.followed and each.conn != link.conn and each.ended >= since
+            and link.at >= each.ended and each.connect == link.connect and self.link(each.conn) is each
+        ]  # fmt: skip
+        if len(before) == 1:
+            link.before, before[0].followed, before[0].before = before[0], True, None
 
     def _unsubscribe(self, link: Link, command: UnsubLine) -> None:
         interest = link.interests.get(command.sid)
         if interest is not None:
             interest.limit = command.limit
+            if not command.limit:
+                self._requests.ended(link, interest)
             if interest.got >= command.limit:
                 self._forget(link, interest)
 
@@ -414,9 +452,12 @@ class Observer:
             queue=command.queue,
             line=self._books.line,
             sign=self._books.now,
+            since=self._books.now,
         )
         made = self._requests.delivering_to(command.subject)
-        self._books.tell(Subscribed(link, interest, taken, made))
+        early = link.unheard.pop(command.subject, None)
+        early = early if early is not None and early.reply in link.requests else None
+        self._books.tell(Subscribed(link, interest, taken, made, early))
         link.sids[command.sid] = None
         if bound(link.sids, self._books.most):
             link.forgot.add("sids")

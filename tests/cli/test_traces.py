@@ -8,6 +8,7 @@ import pytest
 from jsproto.core.options import Options
 from jsproto.core.subscription import Subscription
 from jsproto.testing import Pair, SimServer
+from jsproto.trace.lint import RULES
 from jsproto.trace.recorder import Recorder
 from jsproto.trace.redaction import Keep
 from jsproto.trace.tape import Tape
@@ -44,7 +45,7 @@ def test_lint_says_one_line_for_each_file_and_a_summary(folder, capsys):
     code = main(["lint", str(folder)])
 
     assert capsys.readouterr().out.splitlines() == [
-        f"{folder}/good.trace: nothing found",
+        f"{folder}/good.trace: nothing found by the 44 of 93 rules that had something to judge",
         f"{folder}/in/bad.trace: ack-twice 2",
         "2 files, 2 findings of 1 rules",
     ]
@@ -400,3 +401,23 @@ def test_any_text_of_a_peer_prints_and_nothing_of_it_steers_the_terminal(tmp_pat
     told = done.stdout.decode(encoding)
     assert told
     assert all(each.isprintable() or each == "\n" for each in told)
+
+
+@pytest.mark.parametrize("text", ["#jsproto-trace/2\n", GOOD.partition("> a")[0]])
+def test_a_trace_in_which_no_client_speaks_is_not_called_good(tmp_path, capsys, text):
+    (tmp_path / "x.trace").write_text(text)
+
+    assert main(["lint", str(tmp_path)]) == 1
+    assert "x.trace: no client says anything here, so nothing was judged" in capsys.readouterr().out
+    assert main(["lint", "--json", str(tmp_path)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["judged"], len(told["not_judged"])) == ([], len(RULES))
+
+
+def test_lint_names_the_rules_that_had_nothing_to_judge(folder, capsys):
+    assert main(["lint", "--json", str(folder / "good.trace")]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert {"pull-over-asks", "ack-twice", "command-broken"} & set(told["not_judged"]) == {"command-broken"}
+    assert {"heartbeats-ignored", "no-pull-after-reconnect", "flow-answered-twice"} <= set(told["not_judged"])
+    assert sorted(told["judged"] + told["not_judged"]) == sorted(rule.name for rule in RULES)

@@ -675,3 +675,45 @@ def test_four_times_as_many_pulls_cost_about_four_times_as_much(shape):
         return counted_calls(lambda: play(*steps))
 
     assert cost(1200) < 5.5 * cost(300)
+
+
+# ------------------------------------------------------------------------------------------------ links under other names
+
+SAME = b'>CONNECT {"headers":true,"name":"app"}\r\nPING\r\n'
+LOOPS = [SUB, pull(10, **BEATS), pull(5, **BEATS)]
+
+
+def after_a_loss(play, *, end="eof", pause=1.0, connect=SAME, others=()):
+    play("connected", INFO, SAME, b"PONG\r\n", *LOOPS, 1.0, end)
+    for conn in others:
+        play("connected", INFO, SAME, b"PONG\r\n", "eof", conn=conn)
+    play(
+        1.0 + pause,
+        "connected",
+        INFO,
+        connect,
+        b"PONG\r\n",
+        60.0 + pause,
+        b"PING\r\n",
+        b">PONG\r\n",
+        conn="b",
+    )
+    return [fact.because for fact in play.told(NoPull)]
+
+
+def test_a_link_under_another_name_is_the_next_of_a_client_that_says_the_same_of_itself(play):
+    assert after_a_loss(play) == ["reconnect"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"end": "client_close"},
+        {"pause": 61.0},
+        {"connect": SAME.replace(b"app", b"tool")},
+        {"others": ["c"]},
+    ],
+)
+def test_a_link_that_may_be_somebody_elses_follows_none(play, other):
+    """The client left by itself, too long ago, says something else of itself, or there are two that it may follow."""
+    assert after_a_loss(play, **other) == []

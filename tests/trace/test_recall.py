@@ -193,6 +193,25 @@ def asked(session: Session, body: bytes, *before: bytes, to: str = "_INBOX.D") -
     return says(session, *before, pub("$JS.API.CONSUMER.MSG.NEXT.S.D", body, to))
 
 
+def refused(session: Session, text: bytes) -> Session:
+    """One more pull, and what the server says to it."""
+    return asked(session, b'{"batch":7,"expires":5000000000}').said(
+        status(text, b"_INBOX.D"), after=r"MSG\.NEXT\.S\.D"
+    )
+
+
+def answer(body: bytes) -> list[bytes]:
+    """The API answers."""
+    return [b"<MSG _INBOX.D 99 %d\r\n%b\r\n" % (len(body), body)]
+
+
+def abandoned(session: Session) -> Session:
+    """One more push consumer is made and subscribed, and only the subscription ends."""
+    body = b'{"stream_name":"S","name":"D","config":{"deliver_subject":"_INBOX.E"}}'
+    create = pub("$JS.API.CONSUMER.CREATE.S.D", body, "_INBOX.D")
+    return goes_on(says(session, b"SUB _INBOX.E 98\r\n", create, *answer(body), b"UNSUB 98\r\n"), 1.0)
+
+
 def made(session: Session, config: bytes) -> Session:
     """One more consumer is asked for."""
     return says(
@@ -261,7 +280,13 @@ FAULTS = [
     ("a pull that was kept goes out beside the new one", "pull-while-disconnected", lambda s: s.again(PULL, behind=s.lost())),
     ("less and less is asked for", "pending-drifted", drifted),
     ("the client waits less long than the server", "pull-given-up-early", impatient),
+    ("a limit is refused", "pull-limit-refused", lambda s: refused(s, b"409 Exceeded MaxRequestBatch of 5")),
+    ("a pull is refused", "pull-refused", lambda s: refused(s, b"400 Bad Request - Priority Group missing")),
+    ("the server says that the consumer is push based", "pull-of-push-refused", lambda s: refused(s, b"409 Consumer is push based")),
+    ("a pull waits for ever", "pull-without-expiry", lambda s: asked(s, b'{"batch":1}')),
+    ("the consumer is asked about before it is read on", "asked-before-pull", lambda s: says(s, pub("$JS.API.CONSUMER.INFO.S.C", b"", "_INBOX.D")).moved(r"^SUB _INBOX\.D 99", r"^SUB weather", behind=s.lost()).moved(r"CONSUMER\.INFO\.S\.C", r"^SUB weather", behind=s.lost())),
     # acknowledgements
+    ("an ack is for a message that never came", "ack-invented", lambda s: says(s, pub("$JS.ACK.S.C.1.99999.99999.1800000000000000000.0", b"+ACK"))),
     ("an ack subject loses its end", "ack-subject-malformed", lambda s: s.changed(ACK, b" ", old=r"\.\d+ (?=4\r)")),
     ("an ack subject is written anew", "ack-subject-altered", lambda s: s.changed(ACK, b".1800000000000000001.", old=r"\.18\d+\.")),
     ("an ack has a pending number of its own", "ack-subject-altered", lambda s: s.changed(ACK, b".77 ", old=r"\.\d+ (?=4\r)")),
@@ -293,6 +318,7 @@ FAULTS = [
     ("an ordered consumer goes on behind a gap", "gap-ignored", gap),
     ("an ordered consumer is replaced and left behind", "ordered-left-behind", replaced),
     ("flow control is answered before its turn", "flow-answered-early", early),
+    ("a subscription ends and its consumer stays", "consumer-abandoned", abandoned),
     ("an ordered consumer falls silent", "push-heartbeats-ignored", unheard),
     ("chunks of a snapshot are not answered", "snapshot-unanswered", lambda s: says(s, status(b"408 No Flow Response", b"_INBOX.D"))),
     # publishing
@@ -308,7 +334,9 @@ FAULTS = [
     ("an increment without a sign", "increment-unreadable", lambda s: published(s, b"Nats-Incr: 1\r\n")),
     ("a batch begins with 0", "batch-unreadable", lambda s: published(s, b"Nats-Batch-Id: b\r\nNats-Batch-Sequence: 0\r\n")),
     ("a header of the server", "header-reserved", lambda s: published(s, b"Nats-Stream-Source: S 1\r\n")),
+    ("an advisory is published", "subject-reserved", lambda s: says(s, pub("$JS.EVENT.ADVISORY.STREAM.CREATED.S"))),
     # the API
+    ("the server cannot read a request", "request-refused", lambda s: says(s, pub("$JS.API.STREAM.CREATE.T", b"{", "_INBOX.D"), *answer(b'{"error":{"code":400,"err_code":10025,"description":"invalid JSON"}}'))),
     ("a call that the API does not have", "api-unknown", lambda s: s.changed(r"CONSUMER\.NAMES", b"CONSUMER.NAME.", old=r"CONSUMER\.NAMES\.")),
     ("a request without a reply subject", "api-without-reply", lambda s: says(s, pub("$JS.API.STREAM.INFO.S"))),
     ("nobody listens for the answer", "api-without-interest", lambda s: says(s, pub("$JS.API.STREAM.INFO.S", b"", "_INBOX.E"))),
@@ -321,6 +349,9 @@ FAULTS = [
 
 #: Rules that find what a fault brings with it.
 BESIDE = {
+    "a pull is sent twice": {"pull-without-expiry"},
+    "a pin id that was refused is named again": {"pull-without-expiry"},
+    "less and less is asked for": {"pull-without-expiry"},
     "a pull that was kept goes out beside the new one": {"pull-over-asks"},
     "CONNECT has no headers": {"hpub-without-headers"},
     "headers are not in CONNECT, and in messages": {"headers-off"},

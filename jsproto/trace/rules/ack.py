@@ -8,7 +8,7 @@ from typing import Final
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.trace.client import json_object
 from jsproto.trace.facts import Acked
-from jsproto.trace.rules.table import ERROR, WARNING, Rule
+from jsproto.trace.rules.table import ERROR, WARNING, Rule, per_link
 
 _DURATION: Final = re.compile(rb"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|\xc2\xb5s|ms|s|m|h))+").fullmatch
 _TERMINAL: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
@@ -73,8 +73,10 @@ def _reason(fact: Acked) -> str | None:
 
 def _twice(fact: Acked) -> str | None:
     delivery = fact.delivery
-    if delivery is None or delivery.settled is None or delivery.asked or delivery.link is not fact.link:
+    if delivery is None or delivery.settled is None or delivery.link is not fact.link:
         return None
+    if delivery.asked and not delivery.confirmed:
+        return None  # its answer may be lost
     if not _terminal(fact.command.payload):
         return None
     return f"the delivery in line {delivery.line} was settled already, by {delivery.settled or b'an empty body'!r}"
@@ -93,25 +95,41 @@ def _mute(fact: Acked) -> str | None:
     return None
 
 
+def _invented(fact: Acked) -> str | None:
+    if not fact.invented:
+        return None
+    return f"{fact.command.subject} was the reply subject of no delivery, and deliveries of that consumer were seen"
+
+
+def _consumer_of(fact: Acked) -> object:
+    return None if fact.consumer is None else fact.consumer.key
+
+
+def _body_of(fact: Acked) -> object:
+    return fact.command.payload[:40]
+
+
 # fmt: off
 RULES: Final = (
     Rule(name="ack-subject-malformed", fact=Acked, severity=ERROR, judge=_malformed,
         clause="ADR-15.30: 9 tokens, or 11 and more", right="Publish to the reply subject as it came."),
     Rule(name="ack-subject-altered", fact=Acked, severity=ERROR, judge=_altered,
         clause="ADR-15.27", right="Publish to the reply subject as it came."),
-    Rule(name="ack-body-unknown", fact=Acked, severity=ERROR, judge=_unknown,
+    Rule(name="ack-invented", fact=Acked, severity=WARNING, judge=_invented,
+        clause="ADR-15.27, ADR-15.30: the reply subject of the delivery", right="Acknowledge what was delivered, on the reply subject with which it came."),
+    Rule(name="ack-body-unknown", fact=Acked, severity=ERROR, judge=_unknown, cause=_body_of,
         clause="ADR-15.33, WIRE.e1; server: consumer.go processAck, exact bytes (B109)", right="Send +ACK, -NAK, +WPI, +TERM or +NXT."),
     Rule(name="nak-delay-unreadable", fact=Acked, severity=ERROR, judge=_delay,
         clause="WIRE.e2: a wrong type is a plain nak (B110)", right="Send a whole number of nanoseconds."),
-    Rule(name="next-without-reply", fact=Acked, severity=WARNING, judge=_bare_next,
+    Rule(name="next-without-reply", fact=Acked, severity=WARNING, judge=_bare_next, cause=per_link,
         clause="README.20, WIRE.e4: only the ack counts then", right="Give +NXT the inbox that wants the next message."),
-    Rule(name="term-reason-too-new", fact=Acked, severity=ERROR, judge=_reason,
+    Rule(name="term-reason-too-new", fact=Acked, severity=ERROR, judge=_reason, cause=per_link,
         clause="WIRE.e3: before 2.10 only the exact +TERM counts", right="Leave the reason out where INFO says a version before 2.10."),
     Rule(name="ack-twice", fact=Acked, severity=ERROR, judge=_twice,
         clause="ADR-15.35: a message is acknowledged once (B103)", right="Ignore every ack behind the first, unless that one asked for an answer and got none."),
     Rule(name="progress-after-ack", fact=Acked, severity=ERROR, judge=_progress,
         clause="ADR-15.35 (B100)", right="Stop saying in-progress when the message is settled."),
-    Rule(name="ack-of-none", fact=Acked, severity=WARNING, judge=_mute,
+    Rule(name="ack-of-none", fact=Acked, severity=WARNING, judge=_mute, cause=_consumer_of,
         clause="ADR-15.37: ack policy none (B104)", right="Say nothing."),
 )
 # fmt: on

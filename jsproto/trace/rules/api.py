@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.trace.client import number
-from jsproto.trace.facts import Asked
+from jsproto.trace.facts import Asked, Refused
+from jsproto.trace.ledger import SECOND
 from jsproto.trace.rules.table import ERROR, WARNING, Rule
 
+#: Behind a new link, what a client does by itself it does within so much time.
+AT_ONCE: Final = SECOND
+#: Errors that say that the request contradicts itself or cannot be read, whatever there is on the server.
+_MALFORMED: Final = frozenset({
+    10003, *range(10015, 10021), 10025, 10038, 10056, *range(10078, 10084), *range(10086, 10092), 10094, 10095, 10102, 10103, 10107,
+    10108, 10112, 10114, 10115, 10116, 10127, 10128, *range(10131, 10134), *range(10135, 10140), 10159, 10161, 10162, 10178,
+    *range(10181, 10185), 10193, 10196, 10197, *range(10218, 10223),
+})  # fmt: skip
 _DIRECT: Final = frozenset({"seq", "last_by_subj", "next_by_subj", "start_time", "multi_last"})
 
 
@@ -59,6 +68,31 @@ def _direct(fact: Asked) -> str | None:
     return None
 
 
+def _refused(fact: Refused) -> str | None:
+    if fact.err_code not in _MALFORMED:
+        return None
+    return f"the server refused the request in line {fact.request.line}: {fact.text[:120]} ({fact.err_code})"
+
+
+def _line_of(fact: Refused) -> int:
+    return fact.request.line
+
+
+def _code_of(fact: Refused) -> object:
+    return fact.err_code, fact.request.verb
+
+
+def _asks_first(fact: Asked) -> str | None:
+    link, request = fact.link, fact.request
+    if request.verb != "CONSUMER.INFO" or len(request.names) != 2 or link.before is None:
+        return None
+    key = (request.names[0], request.names[1])
+    reading = any(each.loop for each in link.before.readers.get(key, {}).values())
+    if not reading or key in link.asked or request.at - link.at > AT_ONCE:
+        return None
+    return f"{request.names[1]} was read on the link before, and is asked about before it is read on"
+
+
 # fmt: off
 RULES: Final = (
     Rule(name="api-unknown", fact=Asked, severity=ERROR, judge=_unknown,
@@ -73,6 +107,10 @@ RULES: Final = (
         clause="WIRE.g4: servers 2.9 to 2.11 panic", right="Never send one."),
     Rule(name="delete-with-body", fact=Asked, severity=ERROR, judge=_delete,
         clause="WIRE.g5: 10038", right="Send an empty body."),
+    Rule(name="request-refused", fact=Refused, severity=ERROR, judge=_refused, cause=_code_of, proof=_line_of,
+        clause="WIRE.f5, WIRE.g6, WIRE.g7: requests that the server cannot take", right="Send what the server can take: the same request is refused again."),
+    Rule(name="asked-before-pull", fact=Asked, severity=WARNING, judge=_asks_first,
+        clause="ADR-37.43: nobody asks after a reconnect whether the consumer is there", right="Pull at once: a consumer that is gone is told by a status."),
     Rule(name="direct-get-empty", fact=Asked, severity=ERROR, judge=_direct,
         clause="WIRE.i1 (ADR-31): 408 Empty Request", right="Name a sequence, a subject or a time."),
 )

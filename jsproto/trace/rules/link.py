@@ -18,7 +18,7 @@ from jsproto.trace.facts import (
     Subscribed,
 )
 from jsproto.trace.format import maybe_hidden
-from jsproto.trace.rules.table import ERROR, WARNING, Rule
+from jsproto.trace.rules.table import ERROR, WARNING, Rule, per_link
 from jsproto.wire.line import Word
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
@@ -137,7 +137,7 @@ def _unasked_pong(fact: SaidWord) -> str | None:
 RULES: Final = (
     Rule(name="connect-before-info", fact=SaidConnect, severity=ERROR, judge=_before_info,
         clause="WIRE.a5: INFO comes first", right="Wait for INFO: it says whether TLS and which nonce are asked for."),
-    Rule[SaidPub | SaidSub | SaidUnsub](name="command-before-connect", fact=(SaidPub, SaidSub, SaidUnsub), severity=ERROR, judge=_before_connect,
+    Rule[SaidPub | SaidSub | SaidUnsub](name="command-before-connect", fact=(SaidPub, SaidSub, SaidUnsub), severity=ERROR, judge=_before_connect, cause=per_link,
         clause="WIRE.a5: CONNECT is the first that a client says", right="Send CONNECT before anything else; with authentication the server hangs up otherwise."),
     Rule(name="connect-twice", fact=SaidConnect, severity=ERROR, judge=_twice,
         clause="WIRE.a9: subscriptions made before a second CONNECT are dead", right="Send CONNECT once for each link."),
@@ -145,9 +145,9 @@ RULES: Final = (
         clause="WIRE.a2, WIRE.a19: grammar", right="Announce the very sizes that follow, and end each payload with CR LF."),
     Rule(name="command-refused", fact=Blamed, severity=ERROR, judge=_blamed,
         clause="WIRE.a18, WIRE.a19: -ERR", right="Keep to the grammar and to the limits of INFO; nothing behind such a line was read."),
-    Rule(name="headers-off", fact=SaidPub, severity=ERROR, judge=_no_headers,
+    Rule(name="headers-off", fact=SaidPub, severity=ERROR, judge=_no_headers, cause=per_link,
         clause="WIRE.a8 (ADR-4): statuses reach a link without headers as empty messages", right="CONNECT with headers: true."),
-    Rule(name="hpub-without-headers", fact=SaidPub, severity=ERROR, judge=_hpub,
+    Rule(name="hpub-without-headers", fact=SaidPub, severity=ERROR, judge=_hpub, cause=per_link,
         clause="WIRE.a8 (ADR-4)", right="CONNECT with headers: true before HPUB."),
     Rule(name="payload-too-large", fact=SaidPub, severity=ERROR, judge=_too_large,
         clause="WIRE.a18: max_payload of the newest INFO, header block included (B185)", right="Refuse it before it is sent."),
@@ -157,11 +157,11 @@ RULES: Final = (
         clause="WIRE.e6, WIRE.a19: 'Permissions Violation for Publish with Reply'", right="Take replies below an inbox of your own."),
     Rule(name="sid-duplicate", fact=Subscribed, severity=ERROR, judge=_duplicate_sid,
         clause="WIRE.a4: a SUB with a sid in use is ignored", right="Never give out a sid twice on a link (B151)."),
-    Rule(name="unsub-stale", fact=SaidUnsub, severity=WARNING, judge=_stale_unsub,
+    Rule(name="unsub-stale", fact=SaidUnsub, severity=WARNING, judge=_stale_unsub, cause=per_link,
         clause="WIRE.a12 (B151)", right="While the link is down an UNSUB changes only the client's own table."),
     Rule(name="limit-not-reduced", fact=SaidUnsub, severity=ERROR, judge=_limit,
         clause="WIRE.a11 (B148)", right="After a reconnect ask for what is left of the maximum."),
-    Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard,
+    Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard, cause=per_link,
         clause="WIRE.a24: interest dies with its link", right="Send SUB for every subscription once the new link stands."),
     Rule(name="ping-unanswered", fact=PingUnanswered, severity=ERROR, judge=_ping,
         clause="WIRE.a7: two unanswered PINGs are a stale connection", right="Answer every PING at once, however slow the application is (B035)."),

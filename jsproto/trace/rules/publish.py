@@ -21,6 +21,8 @@ _KNOWN: Final = {
 _TTL: Final = re.compile(r"never|[0-9]+|(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+").fullmatch
 _SHORT: Final = re.compile(r"0+|(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms))+|0*(?:\.[0-9]+)?s").fullmatch
 _MOST_BATCH_ID: Final = 64
+#: What servers say to each other, and tell of themselves.
+_RESERVED: Final = ("$JS.EVENT.", "$SYS.", "$NRG.", "$JSC.", "$GR.", "_R_.", "_GR_.")
 
 
 def _headers(fact: Published) -> Headers:
@@ -72,7 +74,8 @@ def _clash(fact: Published) -> str | None:
 def _retried(fact: Published) -> str | None:
     if fact.unknown is None:
         return None
-    return f"the message of line {fact.unknown.line}, whose outcome was lost with its link, is published again without an id"
+    lost = "is not known" if fact.unknown.link.up else "was lost with its link"
+    return f"the message of line {fact.unknown.line}, whose outcome {lost}, is published again without an id"
 
 
 def _number(fact: Published) -> str | None:
@@ -120,6 +123,13 @@ def _batch(fact: Published) -> str | None:
     return None
 
 
+def _subject(fact: Published) -> str | None:
+    subject = fact.command.subject
+    if not subject.startswith(_RESERVED) or subject.startswith("$SYS.REQ."):
+        return None
+    return f"{subject[:80]} is a subject of the server's own"
+
+
 def _reserved(fact: Published) -> str | None:
     return "Nats-Stream-Source is the server's own" if "Nats-Stream-Source" in _headers(fact) else None
 
@@ -148,6 +158,8 @@ RULES: Final = (
         clause="WIRE.h7 (ADR-49)", right="Send a sign and digits, and no payload."),
     Rule(name="batch-unreadable", fact=Published, severity=ERROR, judge=_batch,
         clause="WIRE.h8 (ADR-50)", right="Send an id of at most 64 bytes and sequences from 1."),
+    Rule(name="subject-reserved", fact=Published, severity=WARNING, judge=_subject,
+        clause="WIRE.a13 (ADR-6): reserved names", right="Publish below names of your own: whoever listens there takes it for the server's word."),
     Rule(name="header-reserved", fact=Published, severity=ERROR, judge=_reserved,
         clause="WIRE.h9: 10227", right="Leave it out."),
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.jetstream.api.values import INT64_MAX
+from jsproto.jetstream.errors import BadRequest, ConsumerIsPush
+from jsproto.jetstream.status import Limit
 from jsproto.trace.client import json_object, number
 from jsproto.trace.facts import GivenUp, NoPull, Pulled, PullOver, Silence
 from jsproto.trace.ledger import SECOND, seconds
-from jsproto.trace.rules.table import ERROR, WARNING, Rule
+from jsproto.trace.rules.table import ERROR, WARNING, Rule, per_link
 
 #: Requests that wait so long want heartbeats: without them a lost one is noticed only at its end.
 LONG: Final = 30 * SECOND
@@ -167,6 +169,47 @@ def _storm(fact: PullOver) -> str | None:
     return f"{STORM} pulls within 3 s came to nothing ({fact.pull.status}), and each was sent again at once"
 
 
+def _limit_refused(fact: PullOver) -> str | None:
+    if fact.row.limit is None or fact.row.limit is Limit.MAX_WAITING:
+        return None
+    return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
+
+
+def _push_refused(fact: PullOver) -> str | None:
+    if fact.row.error is not ConsumerIsPush:
+        return None
+    return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
+
+
+def _bad(fact: PullOver) -> str | None:
+    if fact.row.error is not BadRequest:
+        return None
+    return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
+
+
+def _no_expiry(fact: Pulled) -> str | None:
+    pull = fact.pull
+    if pull.members is None or pull.expires or pull.no_wait or pull.void:
+        return None
+    return "the pull has no expiry: it waits for ever, and nothing says when it is lost"
+
+
+def _consumer_of(fact: Pulled | PullOver) -> object:
+    return fact.pull.consumer
+
+
+def _reader_of(fact: Pulled) -> object:
+    return fact.pull.consumer, fact.interests[0].sid
+
+
+def _body_of(fact: Pulled) -> object:
+    return fact.pull.body[:200]
+
+
+def _line_of(fact: Pulled | PullOver) -> int:
+    return fact.pull.line
+
+
 def _silence(fact: Silence) -> str | None:
     return f"nothing came for {fact.after:.1f} s, with heartbeats of {seconds(fact.pull.heartbeat):g} s, and the pull in line {fact.pull.line} is still waited for"
 
@@ -191,31 +234,37 @@ RULES: Final = (
         clause="ADR-13.1, WIRE.c6", right="Give every pull a reply subject."),
     Rule(name="pull-without-interest", fact=Pulled, severity=ERROR, judge=_no_interest,
         clause="ADR-13.9, WIRE.c6: a pull whose inbox lost interest is dropped", right="SUB the inbox before the pull, and keep it until the pull has ended."),
-    Rule(name="pull-heard-twice", fact=Pulled, severity=ERROR, judge=_heard_twice,
+    Rule(name="pull-heard-twice", fact=Pulled, severity=ERROR, judge=_heard_twice, cause=_reader_of,
         clause="WIRE.k2, ADR-13.20: each matching subscription gets a copy", right="Keep the inboxes of requests and of pulls apart."),
-    Rule(name="pull-body-unknown", fact=Pulled, severity=ERROR, judge=_body,
+    Rule(name="pull-body-unknown", fact=Pulled, severity=ERROR, judge=_body, cause=_body_of,
         clause="ADR-13.4, WIRE.c1; server: consumer.go nextReqFromMsg", right="Send nothing, a number, or a JSON object."),
-    Rule(name="pull-batch-below-one", fact=Pulled, severity=ERROR, judge=_batch,
+    Rule(name="pull-batch-below-one", fact=Pulled, severity=ERROR, judge=_batch, cause=_body_of,
         clause="ADR-13.5, WIRE.c2", right="Ask for at least one message."),
-    Rule(name="pull-bytes-without-batch", fact=Pulled, severity=ERROR, judge=_bytes_without_batch,
+    Rule(name="pull-bytes-without-batch", fact=Pulled, severity=ERROR, judge=_bytes_without_batch, cause=_body_of,
         clause="ADR-37.14, WIRE.c2: byte bounded pulls ask for a large batch", right="Send a batch beside max_bytes."),
-    Rule(name="pull-duration-invalid", fact=Pulled, severity=ERROR, judge=_durations,
+    Rule(name="pull-duration-invalid", fact=Pulled, severity=ERROR, judge=_durations, cause=_body_of,
         clause="ADR-13.6, WIRE.c3: durations are nanoseconds (B062, B110)", right="Send whole numbers of nanoseconds that an int64 holds, none below 0."),
-    Rule(name="pull-heartbeat-too-long", fact=Pulled, severity=ERROR, judge=_beats,
+    Rule(name="pull-heartbeat-too-long", fact=Pulled, severity=ERROR, judge=_beats, cause=_body_of,
         clause="WIRE.c4: 400 heartbeat value too large (B059)", right="Ask for heartbeats of at most half the expiry."),
-    Rule(name="pull-without-heartbeat", fact=Pulled, severity=WARNING, judge=_no_beats,
+    Rule(name="pull-without-heartbeat", fact=Pulled, severity=WARNING, judge=_no_beats, cause=_consumer_of,
         clause="ADR-37.9: idle_heartbeat of pulls over 30 s", right="Ask for heartbeats, and act when two are missed."),
-    Rule(name="pull-over-asks", fact=Pulled, severity=WARNING, judge=_over,
+    Rule(name="pull-over-asks", fact=Pulled, severity=WARNING, judge=_over, cause=_reader_of,
         clause="ADR-37.21: what is asked and what is buffered never exceed max_messages or max_bytes", right="Ask only for what was taken; end or outlast a pull before the next."),
-    Rule(name="pull-without-group", fact=Pulled, severity=ERROR, judge=_group,
+    Rule(name="pull-without-group", fact=Pulled, severity=ERROR, judge=_group, cause=_consumer_of,
         clause="WIRE.c11 (ADR-42)", right="Name the group in every pull."),
-    Rule(name="pull-of-push-consumer", fact=Pulled, severity=ERROR, judge=_push,
+    Rule(name="pull-of-push-consumer", fact=Pulled, severity=ERROR, judge=_push, cause=_consumer_of,
         clause="ADR-37.30, WIRE.c12: 409 Consumer is push based", right="Look at deliver_subject first."),
-    Rule(name="pull-above-limit", fact=Pulled, severity=ERROR, judge=_limits,
+    Rule(name="pull-above-limit", fact=Pulled, severity=ERROR, judge=_limits, cause=_consumer_of,
         clause="ADR-37.31, WIRE.c12: 409 Exceeded MaxRequest...", right="Keep to the limits of the consumer's configuration."),
+    Rule(name="pull-limit-refused", fact=PullOver, severity=ERROR, judge=_limit_refused, cause=_consumer_of, proof=_line_of,
+        clause="ADR-37.31, WIRE.c12: 409 Exceeded MaxRequest...", right="Keep to the limits of the consumer's configuration."),
+    Rule(name="pull-refused", fact=PullOver, severity=ERROR, judge=_bad, cause=_consumer_of, proof=_line_of,
+        clause="WIRE.c1, WIRE.c4, WIRE.c11: 400 Bad Request", right="Send a body that the server takes; the same again is refused again."),
+    Rule(name="pull-of-push-refused", fact=PullOver, severity=ERROR, judge=_push_refused, cause=_consumer_of, proof=_line_of,
+        clause="ADR-37.30, WIRE.c12: 409 Consumer is push based", right="Look at deliver_subject first."),
     Rule(name="pin-stale", fact=Pulled, severity=ERROR, judge=_pin,
         clause="WIRE.b9 (ADR-42): 423", right="Forget the pin id when it is refused."),
-    Rule(name="inbox-reused", fact=Pulled, severity=WARNING, judge=_old_inbox,
+    Rule(name="inbox-reused", fact=Pulled, severity=WARNING, judge=_old_inbox, cause=_reader_of,
         clause="WIRE.k1: a pull outlives its link", right="Take a new inbox after every reconnect."),
     Rule(name="pull-while-disconnected", fact=Pulled, severity=WARNING, judge=_twin,
         clause="ADR-37.41, ADR-37.42: without a link no pull goes out, with a new one goes one", right="Keep no pull for a link that is down: ask anew, once, when it stands again."),
@@ -229,7 +278,9 @@ RULES: Final = (
         clause="ADR-37.38: two missed heartbeats", right="Ask again, or end, when two heartbeats are missed."),
     Rule(name="pull-stalled", fact=NoPull, severity=ERROR, judge=_stall,
         clause="ADR-37.36, WIRE.b3, WIRE.b4: 409 Leadership Change and Server Shutdown end every pull (B004)", right="Ask again after a short pause."),
-    Rule(name="no-pull-after-reconnect", fact=NoPull, severity=ERROR, judge=_no_repull,
+    Rule(name="no-pull-after-reconnect", fact=NoPull, severity=ERROR, judge=_no_repull, cause=per_link,
         clause="ADR-37.42 (B007, B008)", right="Ask anew once the new link stands."),
+    Rule(name="pull-without-expiry", fact=Pulled, severity=WARNING, judge=_no_expiry, cause=_consumer_of, proof=_line_of,
+        clause="ADR-13.6: without an expiry a pull waits for ever", right="Send an expiry, and ask again when it is over."),
 )
 # fmt: on

@@ -6,6 +6,7 @@ from typing import Final
 
 from jsproto.trace.client import number
 from jsproto.trace.facts import (
+    Abandoned,
     Created,
     FlowAnswered,
     FlowMissed,
@@ -26,6 +27,8 @@ AT_ONCE: Final = SECOND
 
 def _late(fact: Subscribed) -> str | None:
     consumer = fact.consumer
+    if fact.early is not None and fact.interest.subject.startswith("_INBOX."):
+        return f"{fact.interest.subject} is listened to only behind the request in line {fact.early.line} to deliver there"
     if (
         consumer is None
         or consumer.unheard_by is not fact.link
@@ -141,6 +144,10 @@ def _gap(fact: GapKept) -> str | None:
     return f"delivery {fact.expected} of {fact.consumer.key[1]} never came, {fact.seen} did, and nothing was done about it"
 
 
+def _abandoned(fact: Abandoned) -> str | None:
+    return f"the subscription of {fact.consumer.key[1]} has ended, and the consumer that was made for it lives on"
+
+
 def _silence(fact: PushSilence) -> str | None:
     beat = seconds(number(fact.consumer.config, "idle_heartbeat"))
     return f"nothing came for {fact.after:.1f} s from {fact.consumer.key[1]}, with heartbeats of {beat:g} s, and it is still waited for"
@@ -184,6 +191,8 @@ RULES: Final = (
         clause="ADR-15.22: who made a consumer deletes it (ADR-17)", right="Delete the consumer before when a new one is made; its inactive threshold is for clients that die."),
     Rule(name="gap-ignored", fact=GapKept, severity=ERROR, judge=_gap,
         clause="ADR-15.44, WIRE.f7 (ADR-17): a gap is a reset", right="Make the consumer anew behind the last good message."),
+    Rule(name="consumer-abandoned", fact=Abandoned, severity=WARNING, judge=_abandoned,
+        clause="ADR-15.55: unsubscribing deletes the consumer that the subscription has made", right="Delete the consumer when its subscription ends."),
     Rule(name="push-heartbeats-ignored", fact=PushSilence, severity=ERROR, judge=_silence,
         clause="ADR-15.40, ADR-15.41, WIRE.f7 (ADR-17): missed heartbeats", right="Make the ordered consumer anew, behind the last good message, when heartbeats are missed."),
     Rule(name="snapshot-unanswered", fact=SnapshotStalled, severity=ERROR, judge=_snapshot,

@@ -35,6 +35,8 @@ class Rule(Generic[F]):
         clause: where it is said: an ADR, or how the server was seen to behave.
         right: what a client does instead, in one sentence.
         judge: the words for a fact that breaks it.
+        cause: what findings of one fault have in common; of each cause on a link only the first is told. Without it each is told.
+        proof: the line of what the server refused: where something was found there already, the refusal is no finding of its own.
     """
 
     name: str
@@ -43,6 +45,13 @@ class Rule(Generic[F]):
     clause: str
     right: str
     judge: Callable[[F], str | None]
+    cause: Callable[[F], object] | None = None
+    proof: Callable[[F], int] | None = None
+
+
+def per_link(_: object) -> object:
+    """A fault of the whole link: it is one, however often it shows."""
+    return None
 
 
 ERROR = Severity.ERROR

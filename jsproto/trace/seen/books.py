@@ -21,6 +21,11 @@ MOST_WATCHES: Final = 32_768
 class Due(Protocol):
     """Something that may be a fact when its time has come."""
 
+    @property
+    def fact(self) -> str:
+        """What kind of fact that is."""
+        ...
+
     def look(self, books: Books, now: int) -> None:
         """Its time has come, and the next record is of ``now``: tell, or wait again."""
         ...
@@ -38,14 +43,16 @@ class Books:
         line: the number of the record that is being read.
         links: the newest links, oldest first.
         consumers: consumers whose configuration is known.
+        awaited: kinds of facts that were waited for.
         most: entries that a table of one link keeps.
     """
 
-    __slots__ = ("_watched", "_watches", "consumers", "line", "links", "most", "now", "tell")
+    __slots__ = ("_watched", "_watches", "awaited", "consumers", "line", "links", "most", "now", "tell")
 
     def __init__(self, tell: Callable[[Fact], None]) -> None:
         self.tell = tell
         self.now = 0
+        self.awaited: set[str] = set()
         self.line = 0
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
@@ -62,6 +69,7 @@ class Books:
 
         While something is looked at, the next look is later: at one moment nothing is looked at twice.
         """
+        self.awaited.add(due.fact)
         if len(self._watches) >= MOST_WATCHES:
             return
         self._watched += 1

@@ -35,6 +35,10 @@ class _Reset(NamedTuple):
     creates: int
     gap: GapKept
 
+    @property
+    def fact(self) -> str:
+        return GapKept.__name__
+
     def look(self, books: Books, now: int) -> None:
         link = self.gap.link
         if (
@@ -50,13 +54,15 @@ class _Reset(NamedTuple):
 class Deliveries:
     """The deliveries of all links."""
 
-    __slots__ = ("_books", "_deliveries", "_forgot", "_pulls", "_spots")
+    __slots__ = ("_books", "_deliveries", "_forgot", "_pulls", "_seen", "_spots")
 
     def __init__(self, books: Books, pulls: Pulls) -> None:
         self._books = books
         self._pulls = pulls
         self._deliveries: dict[str, SeenDelivery] = {}
         self._forgot = False
+        #: Consumers of which a delivery was seen.
+        self._seen: dict[tuple[str, str], None] = {}
         self._spots: dict[Spot, SeenDelivery] = {}
 
     def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
@@ -65,6 +71,8 @@ class Deliveries:
         if spot is None:
             return
         key = spot[:2]
+        self._seen[key] = None
+        bound(self._seen)
         number = 0
         if interest is not None:
             interest.unsettled += 1
@@ -106,14 +114,18 @@ class Deliveries:
             alike = None if spot is None else self._spots.get(spot)
             key = ("", "") if spot is None else spot[:2]
         consumer = self._books.consumers.get(key)
-        self._books.tell(Acked(link, command, delivery, alike, consumer))
+        invented = delivery is None and alike is None and not self._forgot and key in self._seen
+        self._books.tell(Acked(link, command, delivery, alike, consumer, invented))
         body = command.payload
         if delivery is not None and (not body or body.startswith(SETTLING)):
             delivery.left = max(0, delivery.left - 1)
             if delivery.settled is None and delivery.interest is not None and delivery.interest.unsettled:
                 delivery.interest.unsettled -= 1
             delivery.settled = None if delivery.left else body
-            delivery.asked = bool(command.reply)
+            delivery.asked, delivery.confirmed = bool(command.reply), False
+            if command.reply and not body.startswith(b"+NXT"):
+                link.confirming[command.reply] = delivery
+                bound(link.confirming, self._books.most)
             delivery.link = link
         if body.startswith(b"+NXT") and command.reply and all(key):
             self._pulls.pull(link, key, command.reply, body[4:].strip())

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import final
+from typing import Final, final
 
 from jsproto.trace.facts import Published
 from jsproto.trace.format import maybe_hidden
-from jsproto.trace.ledger import Link, SeenPublish, bound
+from jsproto.trace.ledger import SECOND, Link, SeenPublish, bound
 from jsproto.trace.seen.books import Books
 from jsproto.wire.headers import header_value
 from jsproto.wire.line import PubLine
+
+#: An answer that does not come for so long is taken for lost by whoever publishes the same again.
+PATIENCE: Final = SECOND
 
 
 @final
 class Publishes:
     """The messages of all links, by their ids, and by their bytes where they have none."""
 
-    __slots__ = ("_books", "_ids", "_payloads")
+    __slots__ = ("_books", "_ids", "_payloads", "_stored")
 
     def __init__(self, books: Books) -> None:
         self._books = books
         self._ids: dict[tuple[str, str], SeenPublish] = {}
+        #: Subjects on which a stream has stored something.
+        self._stored: dict[str, None] = {}
         self._payloads: dict[tuple[str, bytes], SeenPublish] = {}
 
     def publish(self, link: Link, command: PubLine) -> None:
@@ -30,6 +35,7 @@ class Publishes:
         msg_id = header_value(block, b"Nats-Msg-Id") or ""
         digest = _digest(command.payload)
         sent = SeenPublish(command.subject, msg_id, digest, link, self._books.line)
+        sent.at = self._books.now
         clash = unknown = None
         if msg_id:
             known = self._ids.get((command.subject, msg_id))
@@ -41,7 +47,8 @@ class Publishes:
             earlier = self._payloads.setdefault(same, sent)
             if earlier is not sent:
                 earlier.times += 1
-                lost = earlier.times == 2 and not earlier.answered and not earlier.link.up
+                waited = command.subject in self._stored and self._books.now - earlier.at >= PATIENCE
+                lost = earlier.times == 2 and not earlier.answered and (not earlier.link.up or waited)
                 unknown = earlier if lost else None
             bound(self._payloads)
         self._books.tell(Published(link, command, clash, unknown))
@@ -49,6 +56,13 @@ class Publishes:
             link.publishes[command.reply] = sent
             for _, forgotten in bound(link.publishes, self._books.most):
                 forgotten.answered = True  # so its outcome never counts as lost
+
+    def answered(self, sent: SeenPublish, payload: bytes) -> None:
+        """The answer to a message came; that of a stream names the stream."""
+        sent.answered = True
+        if b'"stream"' in payload:
+            self._stored[sent.subject] = None
+            bound(self._stored)
 
 
 def _digest(payload: bytes) -> bytes:

@@ -68,6 +68,10 @@ class _Pull(NamedTuple):
     lost: SeenPull
     told: int
 
+    @property
+    def fact(self) -> str:
+        return NoPull.__name__
+
     def look(self, books: Books, now: int) -> None:
         link, reader, lost, told = self
         asked = link.asked.get(reader.consumer, 0) > told
@@ -82,6 +86,10 @@ class _PullAnew(NamedTuple):
     before: Reader
     lost: SeenPull
 
+    @property
+    def fact(self) -> str:
+        return NoPull.__name__
+
     def look(self, books: Books, now: int) -> None:
         link, before, lost = self
         asked = lost.consumer in link.asked
@@ -95,6 +103,10 @@ class _Life(NamedTuple):
     link: Link
     reader: Reader
     pull: SeenPull
+
+    @property
+    def fact(self) -> str:
+        return Silence.__name__
 
     def look(self, books: Books, now: int) -> None:
         link, reader, pull = self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, cast, final
 
 from jsproto.trace.client import json_object, member, number
-from jsproto.trace.facts import Asked, Created, LeftBehind, PushSilence, Refused
+from jsproto.trace.facts import Abandoned, Asked, Created, LeftBehind, PushSilence, Refused
 from jsproto.trace.ledger import (
     MOST_BODY,
     SECOND,
@@ -27,6 +27,8 @@ _DESCRIBING: Final = frozenset({"CONSUMER.INFO", "CONSUMER.RESET"})
 
 #: Heartbeats of silence after which who reads an ordered consumer must have acted; three raise the alarm (ADR-15).
 SILENT_BEATS: Final = 6
+#: Who makes a consumer and subscribes within so much time does both for one purpose.
+AT_ONCE: Final = 2 * SECOND
 #: An ordered consumer that is made anew within so much time behind a gap is so because of it.
 AFTER_GAP: Final = 5 * SECOND
 #: Time within which the one before is deleted then.
@@ -39,9 +41,28 @@ class _Delete(NamedTuple):
     link: Link
     earlier: SeenConsumer
 
+    @property
+    def fact(self) -> str:
+        return LeftBehind.__name__
+
     def look(self, books: Books, now: int) -> None:
         if self.link.up and not self.earlier.deleted:
             books.tell(LeftBehind(self.link, self.earlier))
+
+
+class _Abandoned(NamedTuple):
+    """The consumer of a subscription that has ended is to be deleted."""
+
+    link: Link
+    consumer: SeenConsumer
+
+    @property
+    def fact(self) -> str:
+        return Abandoned.__name__
+
+    def look(self, books: Books, now: int) -> None:
+        if self.link.up and not self.consumer.deleted:
+            books.tell(Abandoned(self.link, self.consumer))
 
 
 class _PushLife(NamedTuple):
@@ -52,6 +73,10 @@ class _PushLife(NamedTuple):
     consumer: SeenConsumer
     beat: int
     creates: int
+
+    @property
+    def fact(self) -> str:
+        return PushSilence.__name__
 
     def look(self, books: Books, now: int) -> None:
         link, interest, consumer, beat, creates = self
@@ -111,6 +136,9 @@ class Requests:
         link.creates += 1
         earlier = self._ordered.get((request.names[0] if request.names else "", link.conn))
         request.heard = heard
+        if not heard and isinstance(deliver, str):
+            link.unheard[deliver] = request
+            bound(link.unheard, self._books.most)
         self._books.tell(Created(link, request, config, earlier))
         if len(request.names) > 1:
             self._asked(request, config)
@@ -156,6 +184,7 @@ class Requests:
             expected=int(new and len(request.names) > 1) if asked is None else asked.expected,
             gap=None if asked is None else asked.gap,
             unheard_by=None if request.heard else link,
+            made_by=link if new else None,
         )
         if new and consumer.ordered:
             self._ordered[key[0], link.conn] = consumer
@@ -169,6 +198,14 @@ class Requests:
         bound(self._books.consumers)
         bound(self._ordered)
         bound(self._delivering)
+
+    def ended(self, link: Link, interest: Interest) -> None:
+        """The client ends a subscription: the consumer that it made for it, in the same moment, is to be deleted."""
+        made = self.delivering_to(interest.subject)
+        if made is None or made.made_by is not link or made.config.get("durable_name"):
+            return
+        if abs(made.at - interest.since) <= AT_ONCE:
+            self._books.watch(self._books.now + DELETE_PATIENCE, _Abandoned(link, made))
 
     def delivering_to(self, subject: str) -> SeenConsumer | None:
         """The push consumer that delivers to this subject, unless it was deleted."""

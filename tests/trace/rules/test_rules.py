@@ -103,6 +103,11 @@ def inboxes(*batches, kind=USUAL):
     return steps
 
 
+def refused(code):
+    """The API answers with an error."""
+    return msg("_INBOX.p", {"type": "x", "error": {"code": 400, "err_code": code, "description": "why"}})
+
+
 def ordered_gap(*then):
     def message(number):
         return msg("s", b"x", f"$JS.ACK.S.C.1.{number}.{number}.1700000000000000000.0", "3")
@@ -247,6 +252,21 @@ CASES = {
     "ordered-name-reused": ([*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED)], [*hello(), SUB, DELIVER, *create(ORDERED), *create(ORDERED, "D")]),
     "ordered-left-behind": (ordered_gap(*create(ORDERED, "D")), ordered_gap(api("CONSUMER.DELETE.S.C"), *create(ORDERED, "D"))),
     "gap-ignored": (ordered_gap(), ordered_gap(*create(ORDERED, "D"))),
+    "ack-invented": ([*DELIVERED, pub(D2)], [*DELIVERED, pub(D1), pub("$JS.ACK.S.OTHER.1.9.9.1700000000000000000.0")]),
+    "consumer-abandoned": (
+        [*hello(), SUB, DELIVER, *create(PUSH), 5.0, b">UNSUB 3\r\n", 20.0, pub("s")],
+        [*hello(), SUB, DELIVER, *create(PUSH), 5.0, b">UNSUB 3\r\n", 6.0, api("CONSUMER.DELETE.S.C"), 20.0, pub("s")],
+    ),
+    "pull-limit-refused": ([*hello(), SUB, pull(6), status("409 Exceeded MaxRequestBatch of 5")], [*hello(), SUB, *info({"max_batch": 5}), pull(6), status("409 Exceeded MaxRequestBatch of 5")]),
+    "pull-refused": ([*hello(), SUB, pull(6), status("400 Bad Request - Priority Group missing")], [*hello(), SUB, *info({"priority_groups": ["g"]}), pull(6), status("400 Bad Request - Priority Group missing")]),
+    "pull-of-push-refused": ([*hello(), SUB, pull(6), status("409 Consumer is push based")], [*hello(), SUB, *info({"deliver_subject": "d"}), pull(6), status("409 Consumer is push based")]),
+    "pull-without-expiry": ([*hello(), SUB, pull(6, expires=0)], [*hello(), SUB, pull(6, expires=0, no_wait=True), api("CONSUMER.MSG.NEXT.S.C", b"6"), pull(6, expires=0, idle_heartbeat=10**9)]),
+    "subject-reserved": ([*hello(), pub("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.S.C")], [*hello(), pub("$SYS.REQ.SERVER.PING", b"", "_INBOX.p"), pub("$KV.a.b"), pub("$O.a.C.b"), pub("$JS.SNAPSHOT.ACK.S.x"), pub("events")]),
+    "request-refused": ([*hello(), SUB, api("STREAM.CREATE.S", b"{"), refused(10025)], [*hello(), SUB, api("STREAM.INFO.S"), refused(10059), *create({**PUSH, "idle_heartbeat": 0}, answer=False), refused(10108)]),
+    "asked-before-pull": (
+        [*LOOP, "eof", 1.0, *hello(), b">SUB _INBOX.q 4\r\n", api("CONSUMER.INFO.S.C", reply="_INBOX.q"), pull(10, reply="_INBOX.q")],
+        [*LOOP, "eof", 1.0, *hello(), b">SUB _INBOX.q 4\r\n", api("CONSUMER.INFO.S.OTHER", reply="_INBOX.q"), pull(10, reply="_INBOX.q"), api("CONSUMER.INFO.S.C", reply="_INBOX.q")],
+    ),
     "push-heartbeats-ignored": (
         [*hello(), SUB, DELIVER, *create(ORDERED), 2.0, BEAT, 120.0, b"PING\r\n", b">PONG\r\n"],
         [*hello(), SUB, DELIVER, *create(ORDERED), 2.0, BEAT, 7.0, BEAT, *create(ORDERED, "D"), 12.0, BEAT, b">UNSUB 3\r\n", 120.0, b"PING\r\n", b">PONG\r\n"],
@@ -278,6 +298,22 @@ CASES = {
 
 #: More sides of some rules: name, a trace that breaks it, and one that keeps it.
 MORE = [
+    # Made and subscribed in one segment, in the wrong order.
+    ("sub-after-create", [*hello(), SUB, create(PUSH)[0] + DELIVER[1:], create(PUSH)[1]], [*hello(), SUB, DELIVER + create(PUSH)[0][1:], create(PUSH)[1]]),
+    ("sub-after-create", [*hello(), SUB, create(PUSH)[0], DELIVER], [*hello(), SUB, create(PUSH)[0], refused(10059), DELIVER]),
+    # An ack that was answered is settled; one whose answer never came may be said again.
+    ("ack-twice", [*DELIVERED, pub(D1, b"+ACK", "_INBOX.p"), msg("_INBOX.p"), pub(D1, b"+ACK", "_INBOX.p")], [*DELIVERED, pub(D1, b"+ACK", "_INBOX.p"), pub(D1, b"+ACK", "_INBOX.p")]),
+    # A stream stores there, no answer came for a while, and the same goes out again without an id.
+    (
+        "publish-retried",
+        [*hello(), SUB, pub("s", b"x", "_INBOX.p"), msg("_INBOX.p", {"stream": "S", "seq": 1}), pub("s", LINE, "_INBOX.p"), 6.0, pub("s", LINE, "_INBOX.p")],
+        [*hello(), SUB, pub("s", b"x", "_INBOX.p"), msg("_INBOX.p", {"stream": "S", "seq": 1}), pub("s", LINE, "_INBOX.p"), pub("s", LINE, "_INBOX.p"), pub("t", LINE, "_INBOX.p"), 6.0, pub("t", LINE, "_INBOX.p")],
+    ),
+    ("consumer-abandoned", [*hello(), SUB, DELIVER, *create(PUSH), b">UNSUB 3\r\n", 20.0, pub("s")], [*hello(), SUB, *create({**PUSH, "deliver_subject": "d"}), 5.0, b">SUB d 3\r\n", b">UNSUB 3\r\n", 20.0, pub("s")]),
+    ("consumer-abandoned", [*hello(), SUB, DELIVER, *create(PUSH), b">UNSUB 3\r\n", 20.0, pub("s")], [*hello(), SUB, DELIVER, *create({**PUSH, "durable_name": "C"}), b">UNSUB 3\r\n", 20.0, pub("s")]),
+    ("consumer-abandoned", [*hello(), SUB, DELIVER, *create(PUSH), b">UNSUB 3\r\n", 20.0, pub("s")], [*hello(), SUB, DELIVER, *info(PUSH), b">UNSUB 3\r\n", "eof", 20.0, pub("s")]),
+    ("pull-limit-refused", [*hello(), SUB, pull(6), status("409 Exceeded MaxRequestBatch of 5")], [*hello(), SUB, pull(6), status("409 Exceeded MaxWaiting")]),
+    ("asked-before-pull", [*LOOP, "eof", 1.0, *hello(), b">SUB _INBOX.q 4\r\n", api("CONSUMER.INFO.S.C", reply="_INBOX.q")], [*LOOP, "eof", 1.0, *hello(), b">SUB _INBOX.q 4\r\n", 3.0, api("CONSUMER.INFO.S.C", reply="_INBOX.q")]),
     # Silence at the ratio of the defaults is silence, although the pull expires before.
     ("heartbeats-ignored", [*hello(), SUB, pull(10, **USUAL), pull(5, **USUAL), 600.0, pub("s")], [*hello(), SUB, pull(10, **USUAL), pull(5, **USUAL), 30.0, status("408 Request Timeout"), status("408 Request Timeout"), pull(10, **USUAL), 60.0, pub("s")]),
     ("heartbeats-ignored", [*inboxes(5, 5, 5, 5), 600.0, pub("s")], [*inboxes(5, 5, 5, 5), b">UNSUB 2\r\n", 600.0, pub("s")]),
@@ -405,3 +441,48 @@ def test_what_happens_again_and_again_is_told_so_often_and_then_counted():
 
     assert len(findings) == MOST_TOLD
     assert dict(judge.counted) == {"pong-unasked": 50}
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        # One CONNECT without headers, many messages.
+        ([*hello(connect=b">CONNECT {}\r\n"), SUB, *[pull()] * 12], ["headers-off", "pull-over-asks"]),
+        # One drift of one reader.
+        ([*hello(), SUB, *[pull(10)] * 12], ["pull-over-asks"]),
+        # One body, again and again, and what the server says to it.
+        (
+            [*hello(), SUB, *[pull("5"), status("400 Bad Request - json")] * 12],
+            ["pull-batch-below-one", "pull-storm"],
+        ),
+        ([*hello(), SUB, *[pull(6, group="x"), status("400 Bad Request - group")] * 5], ["pull-refused"]),
+        # One reconnect after which nothing is made again.
+        (
+            [
+                *hello(),
+                *(b">SUB s.%d %d\r\n" % (at, at) for at in range(12)),
+                "eof",
+                1.0,
+                *hello(),
+                20.0,
+                pub("s"),
+            ],
+            ["not-resubscribed"],
+        ),
+        ([*hello(), SUB, *info({"ack_policy": "none"}), *(pub(D1), pub(D2)) * 6], ["ack-of-none"]),
+        ([*hello(), SUB, *(api("STREAM.CREATE.S", b"{"), refused(10025)) * 6], ["request-refused"]),
+    ],
+)
+def test_one_cause_is_one_finding(steps, told):
+    assert sorted(finding.rule for finding in lint(records(steps))) == told
+
+
+def test_the_same_fault_on_another_link_is_another_finding():
+    steps = [
+        *hello(connect=b">CONNECT {}\r\n"),
+        b">SUB > 2\r\n",
+        *[api("STREAM.INFO.S", reply=f"_INBOX.p{at}") for at in range(3)],
+        "eof",
+    ]
+
+    assert [finding.rule for finding in lint(records([*steps, *steps]))] == ["headers-off", "headers-off"]
