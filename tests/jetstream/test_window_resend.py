@@ -371,6 +371,19 @@ def test_a_message_in_doubt_that_meets_nobody_is_tried_until_its_time_is_up() ->
     assert outcomes(window) == [(1, "TIMED_OUT")]
 
 
+def test_what_is_answered_before_its_turn_is_not_sent_again() -> None:
+    window = opened(ack_timeout=60.0, max_pending=40)
+    for number in range(40):
+        window.offered(named(str(number)), 0.0)
+    sent(window)
+    tick(window, 1.0)
+    assert len(sent(window)) == 16
+    answer(window, at=16, body=WRONG, now=1.1)
+    tick(window, 2.2)
+
+    assert sent(window)[0] == "17"
+
+
 def test_what_waits_to_be_sent_again_is_forgotten_with_the_link_and_kept_in_a_snapshot() -> None:
     window = opened(ack_timeout=60.0, max_pending=40)
     for number in range(40):
