@@ -122,7 +122,7 @@ async def _recorded(target: Target, recording: Recording, words: argparse.Namesp
         try:
             loop.add_signal_handler(each, stop.set)
         except NotImplementedError:  # Windows
-            signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop.set))
+            signal.signal(each, lambda _number, _frame: loop.call_soon_threadsafe(stop.set))
     host, port = words.listen
     try:
         await tap.serve(host, port, stop)
