@@ -2747,7 +2747,7 @@ class AsyncConsumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -2758,6 +2758,7 @@ class AsyncConsumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         described = self._pure.consume(
@@ -2803,7 +2804,7 @@ class AsyncConsumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
@@ -2813,6 +2814,7 @@ class AsyncConsumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         described = self._pure.ack_next(

@@ -2745,7 +2745,7 @@ class SyncConsumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -2756,6 +2756,7 @@ class SyncConsumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         described = self._pure.consume(
@@ -2801,7 +2802,7 @@ class SyncConsumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
@@ -2811,6 +2812,7 @@ class SyncConsumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         described = self._pure.ack_next(

@@ -34,17 +34,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final, cast
 
-from jsproto.core.conversation import Wish
+from jsproto.core.conversation import Call, Wish
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.budget import Budget
 from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.errors import HeartbeatsMissed, LimitExceeded, ServerShutdown
+from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed, LimitExceeded, ServerShutdown
 from jsproto.jetstream.ledger import Ledger
 from jsproto.jetstream.liveness import Alarm, Liveness
 from jsproto.jetstream.pace import Pace
+from jsproto.jetstream.presence import absence, info_subject
 from jsproto.jetstream.pull import (
     OpenPull,
     Pull,
@@ -57,7 +58,7 @@ from jsproto.jetstream.pulling import M, Make, PullFeed
 from jsproto.jetstream.sequence import Gap, SequenceGuard, sequence_of
 from jsproto.jetstream.status import End, Limit, Row, Verdict, judge, pending_of
 from jsproto.signals import Ended, NeedData
-from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
+from jsproto.wire.frames import PAYLOAD, REPLY, SID, SUBJECT, Delivery
 
 __all__ = [
     "TRANSITIONS",
@@ -153,6 +154,7 @@ class Consume(PullFeed[M]):
     """
 
     __slots__ = (
+        "_absent",
         "_budget",
         "_by_messages",
         "_expires",
@@ -161,8 +163,10 @@ class Consume(PullFeed[M]):
         "_lead",
         "_missing",
         "_pace",
+        "_question",
         "_template",
         "_timers",
+        "_trusts",
         "got",
         "ledger",
         "options",
@@ -173,13 +177,16 @@ class Consume(PullFeed[M]):
 
     STATE: ClassVar[Codecs] = {
         **PullFeed.STATE,
+        "_absent": PLAIN,
         "_budget": PART,
         "_expires": PLAIN,
         "_fence": PLAIN,
         "_guard": PART,
         "_missing": PLAIN,
         "_pace": PART,
+        "_question": PLAIN,
         "_timers": PART,
+        "_trusts": PLAIN,
         "got": PLAIN,
         "ledger": PART,
         "pin": PLAIN,
@@ -209,8 +216,13 @@ class Consume(PullFeed[M]):
         self._timers = Timers(ConsumeTimer)
         self._template = options.template
         self._expires = options.expires
-        # Nobody was there the last time we asked, and it was said.
+        # Nobody was there the last time we asked, and it was said; and it was said that there is no such consumer.
         self._missing = False
+        self._absent = False
+        # The question whether the consumer is there, 0 if none is open.
+        self._question = 0
+        # Whether a pin id of a message may be the server's.
+        self._trusts = bool(options.group) and options.pinned is not False
         self._fence = 0
 
     # ------------------------------------------------------------------ the user's side
@@ -247,7 +259,8 @@ class Consume(PullFeed[M]):
         return [make(frame, self) for frame in frames]
 
     def _size(self, frames: list[Delivery]) -> int:
-        return sum(map(pinned_size if self.options.group else message_size, frames))
+        may_pin = self.options.group and self.options.pinned is not False
+        return sum(map(pinned_size if may_pin else message_size, frames))
 
     # ------------------------------------------------------------------ facts
 
@@ -274,6 +287,19 @@ class Consume(PullFeed[M]):
         self._budget.whole = False
         self._refill(now)
         self._beat(now)
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """Whether the consumer is there. If it is not, that ends it, unless the user waits for one; he is told once."""
+        if token != self._question or self.state not in {ConsumeState.PULLING, ConsumeState.STOPPING}:
+            return
+        self._question = 0
+        error = absence(frame[PAYLOAD], self.subject, self.options.inactive_threshold)
+        if error is None or self._absent:
+            return
+        self._absent = True
+        self.port.notify(PullNotice.CONSUMER_DELETED, error)
+        if self._ends_when_deleted:
+            self._finish(End.DELETED, error, left=True)
 
     def fenced(self, token: int, now: float) -> None:
         """Nothing that was sent before we left can come any more."""
@@ -456,9 +482,9 @@ class Consume(PullFeed[M]):
             return
         self._alive(now)
         self._pace.eased()
-        self._missing = False
+        self._missing = self._absent = False
         self._budget.received(count, size)
-        if self.options.group:
+        if self._trusts:
             self._pinned(data)
         if self.options.watch_gaps:
             self._watch(data)
@@ -504,7 +530,7 @@ class Consume(PullFeed[M]):
         row = judge(*status)
         verdict = row.verdict
         if verdict is Verdict.HEARTBEAT:
-            self._missing = False
+            self._missing = self._absent = False
             self._pace.eased()
             if self.options.watch_gaps:
                 self._heartbeat(block)
@@ -512,6 +538,8 @@ class Consume(PullFeed[M]):
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
         elif verdict is Verdict.RESET:
             self._moved(row, status, now)
+        elif row.error is BadRequest and self.pin and not self.options.pinned:
+            self._unpin(row, status, now)
         elif verdict is Verdict.FATAL or (verdict is Verdict.DELETED and self._ends_when_deleted):
             error = self._error_of(row, status)
             kind = PullNotice.CONSUMER_DELETED if verdict is Verdict.DELETED else PullNotice.REFUSED
@@ -530,6 +558,14 @@ class Consume(PullFeed[M]):
         if last is not None:
             self._gap(self._guard.heartbeat(last))
 
+    def _unpin(self, row: Row, status: tuple[int, str], now: float) -> None:
+        """The server takes no pin id, so ours was a header of some publisher's. No other is believed, and nobody hears it again."""
+        self.pin = ""
+        self._trusts = False
+        self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
+        self._reset(End.REFUSED)
+        self._refill(now)
+
     def _moved(self, row: Row, status: tuple[int, str], now: float) -> None:
         shutdown = row.error is ServerShutdown
         kind = PullNotice.SERVER_SHUTDOWN if shutdown else PullNotice.LEADERSHIP_CHANGED
@@ -543,11 +579,11 @@ class Consume(PullFeed[M]):
         self._settle(settled.messages, settled.size)
         verdict = row.verdict
         if verdict is Verdict.PULL_ENDED:
-            self._missing = False
+            self._missing = self._absent = False
             if not pull.got:
                 self._pace.fruitless(pull.issued, now)
         elif verdict is Verdict.DOES_NOT_FIT:
-            self._missing = False
+            self._missing = self._absent = False
             if not (pull.got or pull.size) and self._budget.did_not_fit(pull.max_bytes):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
                 self._failed(now)
@@ -555,6 +591,7 @@ class Consume(PullFeed[M]):
             if not self._missing:
                 self.port.notify(PullNotice.NO_RESPONDERS, self._error_of(row, status))
             self._missing = True
+            self._inquire()
             self._failed(now)
         elif verdict is Verdict.PULL_REFUSED:
             self._limited(row, cast("LimitExceeded", self._error_of(row, status)))
@@ -597,6 +634,14 @@ class Consume(PullFeed[M]):
         if alarm is Alarm.EDGE:
             self.port.notify(PullNotice.HEARTBEAT_MISSED, self._missed())
         self._reset(End.SILENT)
+        if alarm is Alarm.EDGE:
+            self._inquire()  # servers before 2.10 say nothing about a consumer that is not there
+
+    def _inquire(self) -> None:
+        """Nobody serves us: ask whether the consumer is there."""
+        subject = info_subject(self.subject)
+        if subject and self.port.up and self.state is ConsumeState.PULLING:
+            self._question = self.port.call(Call(subject))
 
     def _missed(self) -> HeartbeatsMissed:
         return HeartbeatsMissed(

@@ -11,6 +11,7 @@ from attrs import Factory, evolve, field, frozen
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.enums import PriorityPolicy
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.liveness import DEFAULT_FACTOR, Liveness
 from jsproto.jetstream.pull import PullTemplate, checked_amount, heartbeat_within
@@ -25,9 +26,9 @@ def _at_most(value: int | None, limit: int | None) -> int | None:
 
 
 class OnDeleted(Enum):
-    """What to do when the consumer is deleted under a consume."""
+    """What to do when the consumer is deleted under a consume, or is not there."""
 
-    #: End with `ConsumerDeleted`.
+    #: End with `ConsumerDeleted`, or with `ConsumerNotFound` or `StreamNotFound`.
     END = "END"
     #: Ask again with growing delays until somebody has made it anew.
     RETRY = "RETRY"
@@ -75,11 +76,14 @@ class ConsumeOptions:
         expires: seconds until the server ends one pull; from 1.
         idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
         heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-        on_deleted: what to do when the consumer is deleted.
+        on_deleted: what to do when the consumer is deleted, or is not there.
         retry_wait: seconds before asking again after a failure; doubles up to ``retry_wait_max``.
         watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
         group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
         acking: what is known of acknowledgements, and wished.
+        pinned: whether the consumer pins its group to one client, so that the last ``Nats-Pin-Id`` of a message is the server's;
+            ``None`` if it is not known: then the id is believed until the server refuses it.
+        inactive_threshold: the consumer's in seconds, 0 if it is not known or there is none; for the words of an error.
 
     Raises:
         InvalidConfig: what can't work, before anything is sent.
@@ -103,6 +107,8 @@ class ConsumeOptions:
     min_ack_pending: int = 0
     priority: int | None = None
     acking: Acking = UNKNOWN
+    pinned: bool | None = None
+    inactive_threshold: float = 0.0
     template: PullTemplate = field(
         init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
     )
@@ -150,6 +156,10 @@ class ConsumeOptions:
             expires=expires,
             idle_heartbeat=heartbeat if heartbeat is None else heartbeat_within(heartbeat, expires),
             acking=self.acking.within(config),
+            pinned=config.priority_policy == PriorityPolicy.PINNED_CLIENT,
+            inactive_threshold=0.0
+            if config.inactive_threshold is None
+            else config.inactive_threshold.total_seconds(),
         )
 
     def request(self, expires: float) -> PullTemplate:

@@ -24,7 +24,7 @@ from typing import ClassVar, Final, cast
 from jsproto.core.conversation import Wish
 from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot, Word
 from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
-from jsproto.jetstream.errors import HeartbeatsMissed
+from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.liveness import liveness_of
 from jsproto.jetstream.pull import (
@@ -115,6 +115,7 @@ class Fetch(PullFeed[M]):
         "_fence",
         "_opened",
         "_queued",
+        "_trusts",
         "_until",
         "cause",
         "got",
@@ -131,6 +132,7 @@ class Fetch(PullFeed[M]):
         "_fence": PLAIN,
         "_opened": PLAIN,
         "_queued": PLAIN,
+        "_trusts": PLAIN,
         "_until": PLAIN,
         "cause": ERROR,
         "got": PLAIN,
@@ -152,6 +154,8 @@ class Fetch(PullFeed[M]):
         self.size = 0
         self.pull: Pull | None = None
         self.pin = options.pin
+        # Whether a pin id of a message may be the server's.
+        self._trusts = bool(options.group) and options.pinned is not False
         self._opened = 0.0
         # The pull waits for its turn behind those of others: it can't be told again that they come first.
         self._queued = False
@@ -306,13 +310,14 @@ class Fetch(PullFeed[M]):
         if self.hands.every:
             self.hands.came(came, now)
         pull.got += came
-        if self.options.group:
+        if self._trusts:
             pin = next((pin for pin in map(pin_of, reversed(data)) if pin), self.pin)
             if pin != self.pin:
                 self.pin = pin
                 self.port.notify(PullNotice.PINNED, pin)
         if self.options.max_bytes:
-            size = sum(map(pinned_size if self.options.group else message_size, data))
+            may_pin = self.options.group and self.options.pinned is not False
+            size = sum(map(pinned_size if may_pin else message_size, data))
             self.size += size
             pull.size += size
         if pull.got == pull.batch:
@@ -346,6 +351,8 @@ class Fetch(PullFeed[M]):
             if row.end is End.REQUESTS_PENDING and self._again(pull, now):
                 return
             self._finish(row.end)
+        elif row.error is BadRequest and self._without_pin(pull, now):
+            self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
         else:
             self._finish(row.end, self._error_of(row, status))
 
@@ -355,6 +362,17 @@ class Fetch(PullFeed[M]):
         if not told or self.state is not FetchState.PULLING or not self._ask(now, no_wait=False):
             return False
         pull.finish(End.REQUESTS_PENDING)
+        return True
+
+    def _without_pin(self, pull: Pull, now: float) -> bool:
+        """The server takes no pin id, so the one that was sent was a header of some publisher's: ask again without it."""
+        if not self.pin or self.options.pinned or self.state is not FetchState.PULLING:
+            return False
+        self.pin = ""
+        self._trusts = False
+        if not self._ask(now):
+            return False
+        pull.finish(End.REFUSED)
         return True
 
     # ------------------------------------------------------------------ ends

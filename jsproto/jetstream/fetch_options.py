@@ -19,6 +19,7 @@ from attrs import Factory, evolve, field, frozen
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.enums import PriorityPolicy
 from jsproto.jetstream.liveness import DEFAULT_FACTOR
 from jsproto.jetstream.pull import PullTemplate, checked_amount, checked_pin, heartbeat_within
 
@@ -114,6 +115,7 @@ class FetchOptions:
         heartbeat_factor: how many heartbeats of silence are an end.
         group: priority group, with ``min_pending``, ``min_ack_pending``, ``priority`` and ``pin`` (ADR-42).
         acking: what is known of acknowledgements, and wished.
+        pinned: whether the consumer pins its group to one client; ``None`` if it is not known, as in `ConsumeOptions`.
         server_wait: seconds until the server ends the request, ``inf`` for never.
         wait: seconds until the fetch ends here, ``inf`` for never.
         heartbeat: seconds between heartbeats, 0 for none.
@@ -137,6 +139,7 @@ class FetchOptions:
     priority: int | None = None
     pin: str = ""
     acking: Acking = UNKNOWN
+    pinned: bool | None = None
     server_wait: float = _derived(_server_wait_of)
     wait: float = _derived(_wait_of)
     heartbeat: float = _derived(_heartbeat_of)
@@ -144,8 +147,9 @@ class FetchOptions:
     template: PullTemplate = _derived(_template_of)  # noqa: RUF009 - it is an attribute of attrs that this gives
 
     def within(self, config: ConsumerConfig) -> FetchOptions:
-        """These options for a consumer that is known: how its messages are acknowledged. What is asked for stays."""
-        return evolve(self, acking=self.acking.within(config))
+        """These options for a consumer that is known: how it acknowledges, and whether it pins. What is asked for stays."""
+        pinned = config.priority_policy == PriorityPolicy.PINNED_CLIENT
+        return evolve(self, acking=self.acking.within(config), pinned=pinned)
 
     def request(self, seconds: float, *, no_wait: bool = True) -> PullTemplate:
         """The request with an expiry of so many seconds; ``no_wait=False`` waits even where the mode would not."""

@@ -23,6 +23,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.state import PLAIN, Codecs, Stateful
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
+from jsproto.jetstream.added import PIN_ID
 from jsproto.jetstream.api.values import INT64_MAX
 from jsproto.jetstream.status import End
 from jsproto.wire.frames import Delivery
@@ -32,7 +33,6 @@ from jsproto.wire.headers import EMPTY_BLOCK, header_value
 BYTES_BATCH: Final = 1_000_000
 
 _INT64_SECONDS: Final = INT64_MAX / 1e9
-_PIN: Final = b"Nats-Pin-Id"
 #: Group names (ADR-42) and pin ids need no escape in JSON.
 _WORD: Final = re.compile(r"[A-Za-z0-9/_=-]{1,64}").fullmatch
 _GROUP: Final = re.compile(r"[A-Za-z0-9/_=-]{1,16}").fullmatch
@@ -309,9 +309,12 @@ def message_sizes(frames: Sequence[Delivery]) -> int:
 
 
 def pin_of(frame: Delivery) -> str:
-    """The pin id that the server added to a message of a pinned consumer, ``""`` if none (B038: the last one counts)."""
+    """The pin id of a message of a pinned consumer, ``""`` if none (B038: the last one counts).
+
+    Only for a consumer that may be pinned: any publisher can have stored such a header, see `jsproto.jetstream.added`.
+    """
     block = frame[3]
-    pin = header_value(block, _PIN) if block is not None else None
+    pin = header_value(block, PIN_ID) if block is not None else None
     return pin if pin and _WORD(pin) else ""
 
 
@@ -329,7 +332,7 @@ def pinned_size(frame: Delivery) -> int:
     """`message_size` without the pin header, which the server adds after it has counted (2.11 to 2.15)."""
     block = frame[3]
     size = message_size(frame)
-    start = block.rfind(b"\n" + _PIN + b":") if block is not None else -1
+    start = block.rfind(b"\n" + PIN_ID + b":") if block is not None else -1
     if block is None or start < 0:
         return size
     added = block.find(b"\n", start + 1) - start

@@ -17,6 +17,7 @@ from jsproto.core.conversation import Port
 from jsproto.core.message import Message
 from jsproto.core.state import PLAIN, Codecs
 from jsproto.errors import InvalidResponse, JsprotoError, NoResponders, RequestTimeout
+from jsproto.jetstream.added import added_by_get
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import Asked, MessageNotFound
 from jsproto.jetstream.api.stored import direct_error, number
@@ -118,7 +119,7 @@ class ByDirect(RangeWay):
                     continue
                 self._until = now + self._options.create_timeout
                 block = frame[BLOCK]
-                place = None if block is None else header_value(block, b"Nats-Sequence")
+                place = None if block is None else header_value(added_by_get(block), b"Nats-Sequence")
                 if place is not None:
                     page.append(frame)
                     places.append(number(place))
@@ -140,7 +141,7 @@ class ByDirect(RangeWay):
         for before, place in zip([track.last, *places], places, strict=False):
             if place <= before:
                 raise InvalidResponse(f"{self._about}: expected a sequence behind {before}, seen {place}")
-        if header_value(page[-1][BLOCK] or b"", b"Nats-Num-Pending") is None:
+        if header_value(added_by_get(page[-1][BLOCK] or b""), b"Nats-Num-Pending") is None:
             raise DirectUnavailable(
                 f"{self._about}: expected an answer that says what is pending, seen none: "
                 "servers before 2.11 do not answer direct gets in batches"

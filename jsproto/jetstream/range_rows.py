@@ -19,7 +19,8 @@ from typing import Final, NamedTuple, cast, final
 
 from jsproto.errors import InvalidResponse, shorten
 from jsproto.jetstream.ack import AckSubject
-from jsproto.jetstream.api.stored import bare_block, number
+from jsproto.jetstream.added import bare_block
+from jsproto.jetstream.api.stored import number
 from jsproto.jetstream.api.values import UINT64_MAX, Timestamp
 from jsproto.wire.blocks import pairs_of_all
 from jsproto.wire.frames import BLOCK, PAYLOAD, REPLY, SUBJECT, Delivery

@@ -45,7 +45,7 @@ class Rig:
         """What was published since: ``("pull", batch)``, ``("next", batch)`` or ``("ack", None)`` ..."""
         found = []
         for each in self.port.commands:
-            if isinstance(each, Publish):
+            if isinstance(each, Publish) and each.subject != "$JS.API.CONSUMER.INFO.S.C":
                 verb, _, body = (
                     each.payload.partition(b"{") if b"{" in each.payload else (each.payload, b"", b"")
                 )

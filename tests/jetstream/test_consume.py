@@ -18,6 +18,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream import errors
 from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.api import errors as api_errors
 from jsproto.jetstream.consume import (
     TRANSITIONS,
     Consume,
@@ -34,6 +35,7 @@ from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
+INFO = "$JS.API.CONSUMER.INFO.S.C"
 LOST = Disconnected("the link was lost")
 
 
@@ -710,7 +712,8 @@ def test_b014_an_alarm_at_two_heartbeats_with_a_fresh_pull_at_once():
     assert rig.notices() == [PullNotice.HEARTBEAT_MISSED]
     commands = rig.said()
     assert commands[:2] == [Unsub("2"), Sub("_INBOX.P.1.2.*", "3")]
-    assert len(commands) == 3
+    # Whether the consumer is there at all is asked too, since old servers are silent about one that is not.
+    assert [each.subject for each in commands[2:]] == [INFO, NEXT]
 
 
 def test_b013_every_frame_restarts_the_window():
@@ -1731,3 +1734,184 @@ def test_a_fresh_inbox_for_an_overdue_pull_postpones_no_alarm():
 
     assert rig.notices() == [PullNotice.HEARTBEAT_MISSED]
     assert rig.consume.ledger.counts == {End.DEADLINE: 1, End.SILENT: 1}
+
+
+# ------------------------------------------------------------------ a consumer that is not there
+
+
+def gone(err_code=10014, description="consumer not found"):
+    error = {"code": 404, "err_code": err_code, "description": description}
+    return json.dumps({"type": "io.nats.jetstream.api.v1.consumer_info_response", "error": error}).encode()
+
+
+def asked(rig):
+    """The reply subjects of the questions whether the consumer is there, since the last look."""
+    return [each.reply for each in rig.said() if isinstance(each, Publish) and each.subject == INFO]
+
+
+def answered(rig, reply, body, block=None):
+    rig.consume.replied(int(reply.rpartition(".")[2]), ("1", reply, "", block, body), rig.now)
+
+
+@pytest.mark.parametrize(
+    ("err_code", "kind"), [(10014, api_errors.ConsumerNotFound), (10059, api_errors.StreamNotFound)]
+)
+def test_a_consumer_that_is_not_there_ends_it_with_a_typed_error(err_code, kind):
+    rig = Rig()
+    rig.status(503)
+    [reply] = asked(rig)
+    answered(rig, reply, gone(err_code))
+
+    assert rig.notices() == [PullNotice.NO_RESPONDERS, PullNotice.CONSUMER_DELETED]
+    assert rig.consume.reason is End.DELETED
+    with pytest.raises(kind):
+        rig.consume.take(rig.now)
+
+
+def test_the_error_names_what_removes_a_consumer_that_nobody_pulls_from():
+    rig = Rig(inactive_threshold=2.0)
+    rig.status(503)
+    answered(rig, asked(rig)[0], gone())
+
+    with pytest.raises(
+        api_errors.ConsumerNotFound,
+        match=r"consumer not found; .*inactive_threshold \(2 s\).*stream S, consumer C",
+    ):
+        rig.consume.take(rig.now)
+
+
+@pytest.mark.parametrize(
+    ("body", "block"),
+    [
+        (
+            b'{"type":"io.nats.jetstream.api.v1.consumer_info_response","stream_name":"S","name":"C","config":{}}',
+            None,
+        ),
+        (
+            b'{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}',
+            None,
+        ),
+        (b"", b"NATS/1.0 503\r\n\r\n"),
+        (b"not JSON", None),
+    ],
+)
+def test_any_other_answer_changes_nothing(body, block):
+    rig = Rig()
+    rig.status(503)
+    [reply] = asked(rig)
+    answered(rig, reply, body, block)
+
+    assert not rig.consume.ended
+    rig.tick(rig.consume.deadline)
+    assert len(rig.pulls()) == 1
+
+
+def test_who_waits_for_a_consumer_is_told_once_and_goes_on_when_it_is_there():
+    rig = Rig(on_deleted=OnDeleted.RETRY)
+    for _ in range(3):
+        rig.status(503)
+        answered(rig, asked(rig)[0], gone())
+        rig.tick(rig.consume.deadline)
+        assert rig.consume.deadline is not None
+    assert rig.notices() == [PullNotice.NO_RESPONDERS, PullNotice.CONSUMER_DELETED]
+    rig.data()
+    rig.status(503)
+    answered(rig, asked(rig)[0], gone())
+
+    assert rig.notices() == [PullNotice.NO_RESPONDERS, PullNotice.CONSUMER_DELETED]
+
+
+def test_an_answer_to_an_older_question_or_behind_the_end_says_nothing():
+    rig = Rig()
+    rig.status(503)
+    [first] = asked(rig)
+    rig.tick(rig.consume.deadline)
+    rig.status(503)
+    [second] = asked(rig)
+    answered(rig, first, gone())
+    assert not rig.consume.ended
+    rig.consume.told(Wish.DRAIN, rig.now)
+    answered(rig, second, gone())
+
+    assert (rig.consume.state, rig.consume.error) == (ConsumeState.DRAINING, None)
+
+
+def test_silence_is_asked_about_once():
+    rig = Rig(expires=30.0, idle_heartbeat=5.0)
+    rig.tick(10.0)
+
+    assert len(asked(rig)) == 1
+    rig.tick(20.0)
+    assert asked(rig) == []
+
+
+@pytest.mark.parametrize("subject", ["some.other.subject", "CONSUMER.MSG.NEXT.S.C"])
+def test_a_subject_that_names_no_consumer_is_not_asked_about(subject):
+    consume = Consume(subject, ConsumeOptions())
+    consume.port = Port()
+    consume.opened(0.0)
+    token = next(iter(consume.ledger.open))
+    consume.delivered([(consume.port.sid, token, "", b"NATS/1.0 503\r\n\r\n", b"")], 0.0)
+
+    assert [each.subject for each in consume.port.commands if isinstance(each, Publish)] == [subject]
+
+
+# ------------------------------------------------------------------ a pin is the server's only if the consumer pins
+
+STORED = b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n"
+
+
+def ids(pulls):
+    return [each.get("id") for each in pulls]
+
+
+def test_a_pin_that_the_server_does_not_take_is_forgotten_for_good():
+    rig = Rig(max_messages=4, group="jobs")
+    rig.data(2, block=STORED)
+    for _ in range(2):
+        rig.consume.take(0.0)
+    rig.data(2, block=STORED)
+    assert ids(rig.pulls())[-1] == "abc"
+    rig.notices()
+    rig.status(400, "Bad Request - Not a Pinned Client Priority consumer")
+
+    assert rig.notices() == [PullNotice.PIN_LOST]
+    for _ in range(2):
+        rig.consume.take(0.0)
+    rig.data(4, block=STORED)
+    for _ in range(4):
+        rig.consume.take(0.0)
+    assert set(ids(rig.pulls())) == {None}
+    assert (rig.consume.pin, rig.consume.ended) == ("", False)
+
+
+def test_a_bad_request_without_a_pin_is_still_the_end():
+    rig = Rig(group="jobs")
+    rig.status(400, "Bad Request")
+
+    assert rig.consume.ended
+
+
+@pytest.mark.parametrize(("pinned", "pin"), [(False, ""), (True, "abc"), (None, "abc")])
+def test_what_is_known_of_the_consumer_decides_about_its_pins(pinned, pin):
+    rig = Rig(group="jobs", pinned=pinned)
+    rig.data(block=STORED)
+
+    assert rig.consume.pin == pin
+
+
+def test_a_pinned_consumer_that_refuses_ends_it():
+    rig = Rig(max_messages=4, group="jobs", pinned=True)
+    rig.data(block=STORED)
+    rig.status(400, "Bad Request")
+
+    assert rig.consume.ended
+
+
+def test_a_stored_pin_counts_among_the_bytes_of_a_consumer_that_pins_nobody():
+    rig = Rig(max_bytes=10_000, group="jobs", pinned=False)
+    plain = Rig(max_bytes=10_000, group="jobs", pinned=True)
+    for each in (rig, plain):
+        each.data(block=STORED)
+
+    assert plain.consume.asked - rig.consume.asked == len(STORED)

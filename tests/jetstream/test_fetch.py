@@ -22,7 +22,7 @@ from jsproto.jetstream.consume import Consume, ConsumeOptions
 from jsproto.jetstream.fetch import TRANSITIONS, Fetch, FetchInput, FetchMode, FetchOptions, FetchState, Next
 from jsproto.jetstream.fetch_options import AT_ONCE
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull import PullNotice, message_size
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -1089,3 +1089,41 @@ def test_messages_of_a_consumer_without_acks_are_lost_to_who_leaves_and_he_is_to
         (PullNotice.DROPPED, 1),
     ]
     assert (fetch.returned, fetch.port.lost) == (0, 3)
+
+
+# ------------------------------------------------------------------ a pin is the server's only if the consumer pins
+
+
+def test_a_fetch_whose_pin_is_not_taken_asks_again_without_it():
+    fetch = started(max_messages=3, expires=5.0, group="jobs", pin="abc")
+    fetch.delivered([status(fetch, 400, "Bad Request - Not a Pinned Client Priority consumer")], 1.0)
+
+    assert [each.get("id") for each in pulls(fetch)] == ["abc", None]
+    assert pulls(fetch)[1]["expires"] == 4_000_000_000
+    fetch.delivered(data(fetch, 1, 2, 3, block=b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n"), 1.0)
+    assert (taken(fetch), fetch.pin, fetch.reason) == ([1, 2, 3], "", End.FILLED)
+
+
+@pytest.mark.parametrize("options", [{"pinned": True, "pin": "abc"}, {}])
+def test_a_bad_request_is_an_error_where_it_is_not_about_a_pin(options):
+    fetch = started(max_messages=3, expires=5.0, group="jobs", **options)
+    fetch.delivered([status(fetch, 400, "Bad Request")], 0.0)
+
+    with pytest.raises(errors.BadRequest):
+        fetch.take(0.0)
+
+
+def test_a_bad_request_that_comes_when_no_time_is_left_is_the_end():
+    fetch = started(max_messages=3, expires=5.0, group="jobs", pin="abc")
+    fetch.delivered([status(fetch, 400, "Bad Request")], 5.1)
+
+    with pytest.raises(errors.BadRequest):
+        fetch.take(5.1)
+
+
+def test_a_stored_pin_is_not_believed_of_a_consumer_that_pins_nobody():
+    fetch = started(max_messages=3, max_bytes=1000, expires=5.0, group="jobs", pinned=False)
+    frames = data(fetch, 1, block=b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n")
+    fetch.delivered(frames, 0.0)
+
+    assert (fetch.pin, fetch.size) == ("", message_size(frames[0]))

@@ -26,6 +26,7 @@ from jsproto.core.conversation import Call
 from jsproto.core.message import Message
 from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout, shorten
+from jsproto.jetstream.added import added_by_get, bare_block
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import to_json
 from jsproto.jetstream.api.errors import Asked, MessageNotFound, described
@@ -39,7 +40,6 @@ from jsproto.wire.headers import Headers, header_value
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
 #: The server writes its own headers behind the stored ones, this one first.
-_OURS: Final = b"\nNats-Stream:"
 _NONE: Final = Headers()
 
 
@@ -318,18 +318,19 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
         InvalidResponse: a place that is none.
     """
     block = reply.frame[3]
-    said = None if block is None else header_value(block, b"Nats-Sequence")
+    ours = b"" if block is None else added_by_get(block)
+    said = header_value(ours, b"Nats-Sequence")
     if block is None or said is None:
         return None
-    subject = header_value(block, b"Nats-Subject")
-    time = header_value(block, b"Nats-Time-Stamp")
-    pending = header_value(block, b"Nats-Num-Pending")
+    subject = header_value(ours, b"Nats-Subject")
+    time = header_value(ours, b"Nats-Time-Stamp")
+    pending = header_value(ours, b"Nats-Num-Pending")
     if not subject or time is None:
         raise InvalidResponse(
             f"expected subject and time of message {shorten(said)} of stream {stream}, seen {shorten(block)}"
         )
     return StoredMessage(
-        stream=header_value(block, b"Nats-Stream") or stream,
+        stream=header_value(ours, b"Nats-Stream") or stream,
         subject=subject,
         seq=number(said),
         time=time,
@@ -337,12 +338,6 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
         payload=reply.payload,
         num_pending=None if pending is None else number(pending),
     )
-
-
-def bare_block(block: bytes) -> bytes:
-    """The header block of an answer without what the server has added behind the stored headers."""
-    cut = block.rfind(_OURS)
-    return block[: cut + 1] + b"\r\n" if cut >= 0 else block
 
 
 def from_members(members: object, about: Asked, *, headers: bool = True) -> StoredMessage:

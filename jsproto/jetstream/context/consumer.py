@@ -17,6 +17,7 @@ from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api import operations, procedures, upkeep
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.enums import PriorityPolicy
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume import Consume
@@ -275,6 +276,7 @@ class Consumer:
                 priority=priority,
                 pin=pin,
                 acking=self._known(acking),
+                pinned=self._pins,
             ),
         )
 
@@ -319,6 +321,7 @@ class Consumer:
                 min_ack_pending=min_ack_pending,
                 priority=priority,
                 pin=pin,
+                pinned=self._pins,
             )
         return NextMessage(self._next, options)
 
@@ -357,7 +360,7 @@ class Consumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             watch_gaps: report holes in the consumer sequence; only of use to the one reader of a consumer.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
@@ -368,6 +371,7 @@ class Consumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         options = ConsumeOptions(
@@ -415,7 +419,7 @@ class Consumer:
             expires: seconds until the server ends one pull; from 1.
             idle_heartbeat: seconds; half of ``expires`` within 0.5 to 30 if left out.
             heartbeat_factor: how many heartbeats of silence are an alarm: 2 (ADR-37), 3 in ADR-15.
-            on_deleted: what to do when the consumer is deleted.
+            on_deleted: what to do when the consumer is deleted, or is not there: end, or wait until somebody makes it.
             group: priority group, with ``min_pending``, ``min_ack_pending`` and ``priority`` (ADR-42).
             min_pending: only while at least so many messages are pending.
             min_ack_pending: only while at least so many acks are pending.
@@ -425,6 +429,7 @@ class Consumer:
         Raises:
             InvalidConfig: what cannot work, before anything is sent.
             ConsumerDeleted: it was deleted.
+            ConsumerNotFound, StreamNotFound: there is none; asked when nobody serves a pull.
             StatusError: the server refuses for good.
         """
         options = ConsumeOptions(
@@ -496,6 +501,13 @@ class Consumer:
         if acking is UNKNOWN:
             return self._acking
         return acking if self.cached is None else acking.within(self.cached.config)
+
+    @property
+    def _pins(self) -> bool | None:
+        """Whether it pins its groups, if it is known."""
+        if self.cached is None:
+            return None
+        return self.cached.config.priority_policy == PriorityPolicy.PINNED_CLIENT
 
     @property
     def next_subject(self) -> str:
