@@ -18,7 +18,7 @@ from typing import TypeAlias
 from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.acks import AckAddress, ack_front
 from jsproto.testing.simserver.documents import Table, integer, text
-from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339
+from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339, to_nanos
 from jsproto.testing.simserver.headers import header, with_headers
 from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Surroundings
@@ -92,6 +92,18 @@ class Consumer(Settling):
     def ahead(self) -> int:
         """Messages that could be delivered now: new ones, and those that are due again."""
         return self._cursor.pending + len(self._ledger.due)
+
+    @property
+    def paced(self) -> bool:
+        """Messages wait, as far apart as they were stored or not above a rate."""
+        return self._pace.slow
+
+    def kept_since(self, moment: float) -> list[int]:
+        """The messages that were sent at a moment (in seconds) or later, and that nobody has settled or given back since."""
+        since, ledger = to_nanos(moment), self._ledger
+        return [
+            seq for seq, each in ledger.outstanding.items() if each.time >= since and seq not in ledger.due
+        ]
 
     @property
     def filters(self) -> list[str]:
@@ -391,7 +403,9 @@ class Consumer(Settling):
     def restarted(self, now: int) -> None:
         """The server comes back from its files: what was delivered is still owed, as far as it is still there."""
         self.forsaken()
-        self._held = None
+        held, self._held = self._held, None
+        if held is not None and held[1].seq not in self._ledger.outstanding:
+            self._cursor.regain(held[1].seq)
         self._ledger.due.clear()
         for seq in [each for each in self._ledger.outstanding if self.stream.message(each) is None]:
             self._ledger.forget(seq)

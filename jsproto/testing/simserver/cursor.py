@@ -160,6 +160,10 @@ class Cursor:
             self._skips.insert(0, seq)
         self.next_seq = seq
 
+    def regain(self, seq: int) -> None:
+        """Undo the last step, however it was made: its message never went out."""
+        self.back(seq, single=self._singly and seq < self._resume)
+
     def stored(self, message: Stored) -> bool:
         """The stream has a new message; answers whether it is for this consumer, now."""
         if self.deaf or (self.filters and not self.wants(message.subject)):

@@ -258,6 +258,27 @@ def test_a_replay_keeps_the_original_distances_until_it_has_caught_up(make):
     assert numbers(client.hear()) == [(1, 4, 4, 0)]
 
 
+def test_a_message_that_a_replay_held_back_when_the_server_was_killed_comes_all_the_same(make, client_of):
+    client = make()
+    for moment in (0.0, 5.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 10.0
+    config = {
+        "durable_name": "C",
+        "deliver_subject": "d.x",
+        "ack_policy": "explicit",
+        "replay_policy": "original",
+    }
+    client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 10.0)
+    assert numbers(listen(client)) == [(1, 1, 1, 1)]
+
+    client.server.kill_and_restart(11.0)
+    again = client_of(client.server, now=11.0)
+    heard = numbers(listen(again)) + numbers(again.wait(40.0).hear())
+
+    assert {each[1] for each in heard} == {1, 2}
+
+
 def test_a_rate_limit_lets_through_a_burst_and_then_so_many_bits_a_second(pushing):
     client = pushing(rate_limit_bps=8000, stream={"max_msg_size": 1000}, ack_policy="none")
     listen(client)
