@@ -7,6 +7,7 @@ nothing did, and no client either, the publisher hears 503.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from typing import Final
@@ -51,6 +52,7 @@ class JetStream:
         "domain",
         "errors",
         "lottery",
+        "made",
         "mistaken",
         "not_modelled",
         "profile",
@@ -81,6 +83,8 @@ class JetStream:
         self.not_modelled: list[str] = []
         #: What was settled by acknowledgements of other messages.
         self.mistaken: list[Mistaken] = []
+        #: The newest consumers that were made: when, and their names.
+        self.made: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
         self._reach: dict[str, Stream | None] = {}
         #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
         self._moved: dict[Stream | Consumer, None] = {}
@@ -147,6 +151,7 @@ class JetStream:
         consumer = kind(name, config, stream, around, now)
         self.consumers[stream.name][name] = consumer
         stream.followers[name] = consumer
+        self.made.append((now, name))
         self._pushed = None
         return consumer
 

@@ -207,12 +207,14 @@ class PullConsumer(Consumer):
 
     def _own_deadline(self) -> int | None:
         idle = self._idle_at if self._threshold else None
-        return earlier(earlier(self.waiting.deadline(), idle), self._priorities.deadline())
+        # While a replay holds a message back, the server does nothing else for this consumer.
+        swept = self.waiting.deadline() if self._held is None else None
+        return earlier(earlier(swept, idle), self._priorities.deadline())
 
     def _own_ticked(self, now: int) -> bool:
         if self._priorities.ticked(now):
             self.turned(now)
-        due = self.waiting.deadline()
+        due = self.waiting.deadline() if self._held is None else None
         if due is not None and due <= now:
             self._sweep(now, at_end=False)
         return bool(self._threshold) and self._idle_at <= now and self._unused(now)

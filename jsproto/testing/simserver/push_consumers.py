@@ -194,10 +194,11 @@ class PushConsumer(Consumer):
 
     def _own_deadline(self) -> int | None:
         gone = self._idle_since + self._threshold if self._threshold and not self.active else None
-        beat = self._beat_at if self._heartbeat and self.active else None
+        # While a replay holds a message back, the server does nothing else for this consumer.
+        beat = self._beat_at if self._heartbeat and self.active and self._held is None else None
         return gone if beat is None else beat
 
     def _own_ticked(self, now: int) -> bool:
-        if self._heartbeat and self._beat_at <= now:
+        if self._heartbeat and self._beat_at <= now and self._held is None:
             self._beat(now)
         return bool(self._threshold) and not self.active and self._idle_since + self._threshold <= now

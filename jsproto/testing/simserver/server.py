@@ -31,6 +31,11 @@ from jsproto.wire.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubL
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND
 _PORT: Final = 4222
+#: Questions that are answered with everything there is of something.
+_LISTINGS: Final = tuple(
+    f"{API_PREFIX}{verb}"
+    for verb in ("INFO", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.NAMES.", "CONSUMER.LIST.")
+)
 #: No deadline is as late as this.
 _NEVER: Final = 1 << 80
 #: Of so many connections whose client has gone the last words can still be read.
@@ -106,6 +111,8 @@ class SimServer:
         self._left: deque[int] = deque()
         self._live: dict[int, Session] = {}
         self._next_cid = 1
+        #: What somebody else says where a client waits for a listing of the API, ``None`` if nobody does.
+        self.usurper: bytes | None = None
         self._up = True
         self._lame_duck = False
         #: When the streams end: of all at once, or one after the other.
@@ -233,16 +240,18 @@ class SimServer:
         if self._up:
             self.published(None, PubLine(subject, "", block, payload), at)
 
-    def publish_run(self, subject: str, payloads: Iterable[bytes], now: float) -> None:
-        """Several messages from the side at one moment."""
+    def publish_run(
+        self, subject: str, payloads: Iterable[bytes], now: float, *, block: bytes | None = None
+    ) -> None:
+        """Several messages from the side at one moment, each with this header block."""
         at = self._live_until(now)
         if not self._up:
             return
-        if self._has_jetstream and not self._router.interested(subject):
+        if block is None and self._has_jetstream and not self._router.interested(subject):
             self._jetstream.accept_run(self._local(subject), payloads, at)
             return
         for payload in payloads:
-            self.published(None, PubLine(subject, "", None, payload), at)
+            self.published(None, PubLine(subject, "", block, payload), at)
 
     # ------------------------------------------------------------------------------------------------ faults
 
@@ -379,7 +388,9 @@ class SimServer:
             reached |= self._jetstream.accept(subject, reply, block, payload, now)
             if reply and subject.startswith(API_PREFIX):
                 answer = self._api.answer(subject, block, payload, now)
-                if answer is not None:
+                if answer is not None and self.usurper is not None and subject.startswith(_LISTINGS):
+                    self._router.say(reply, None, self.usurper)
+                elif answer is not None:
                     self._router.answer(reply, answer.body, two_blanks=answer.two_blanks)
         return reached
 

@@ -58,6 +58,14 @@ FAULTS: Final[tuple[Kind, ...]] = (
     Kind("disk_full", 3, (0.5, 20.0)),  # 36
 )
 
+#: Faults with draws of their own, so that a seed without them is what it was before there were any.
+MORE_FAULTS: Final[tuple[Kind, ...]] = (
+    Kind(
+        "remove", 4, (1.0, 30.0)
+    ),  # of the server: a consumer that readers made themselves, or one that pushes
+    Kind("foreign", 3, (0.5, 20.0), (0.0, 1.0)),  # somebody else answers the API: size says what
+)
+
 
 @final
 @frozen(kw_only=True)

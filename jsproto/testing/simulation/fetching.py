@@ -20,6 +20,10 @@ from jsproto.testing.simulation.worker import World
 _WELL: Final = frozenset(
     {End.FILLED, End.NO_MESSAGES, End.EXPIRED, End.BYTES_SPENT, End.REQUESTS_PENDING, End.TOO_LARGE}
 )
+#: What is given up goes back within so many seconds: less than any consumer here waits for an acknowledgement.
+_RETURNED: Final = 0.5
+#: So often is one given up in a calm, where there is much to be done.
+_MOST_GIVEN_UP: Final = 4
 #: How a fetch never ends: there is nothing in this world that could be the reason.
 _NEVER: Final = frozenset({End.FATAL, End.UNKNOWN, End.PIN_LOST})
 
@@ -33,10 +37,17 @@ class Fetches(Reader):
         super().__init__(name, connection, world, chance)
         self.single = single
         self.fetch: Fetch[JsMessage] | None = None
-        self.opened = 0.0
+        self.opened = self.opened_at = 0.0
+        self.opened_calm = False
         self.opened_quiet = False
         self.owed = 0
         self.got = 0
+        apart = chance.fork("hasty")
+        self.hasty = apart.choice((0.0, 0.0, 0.05, 0.5))
+        self._apart = apart
+        self._given_up = 0
+        #: When the fetch that was given up in a calm had begun, and from when on nothing of it may be owed.
+        self._left_behind: tuple[float, float] | None = None
 
     def turn(self, now: float) -> None:
         """Take what is there; at the end begin anew."""
@@ -45,7 +56,13 @@ class Fetches(Reader):
         if fetch is None:
             if now < self.at:
                 return
+            self._judge_left_behind()
             fetch = self._open(now)
+        if not self.world.calm:
+            self._given_up = 0
+        if self.hasty and self._given_up < _MOST_GIVEN_UP and self._apart.often(self.hasty):
+            self._give_up(fetch, now)
+            return
         try:
             while (items := self.connection.take_all(fetch, now)) is not NEED_DATA:
                 if items is ENDED:
@@ -65,13 +82,43 @@ class Fetches(Reader):
             raise RuleBroken("outcome", f"{self.name} is {late:.3f} s beyond its time: {self.shown()}")
         self.at = max(now + 1.0, self.opened + fetch.options.wait + 1.1)
 
+    def _give_up(self, fetch: Fetch[JsMessage], now: float) -> None:
+        """Leave it as who is cancelled does, at any moment: what is at hand, or on its way, goes back at once."""
+        network_now = self.world.now
+        # What a replay holds goes to the inbox that it was held for.
+        consumer = self.world.truth.consumer(self.name)
+        paced = consumer is not None and consumer.paced
+        calm = self.world.calm and self.opened_calm and self.connection.connected and not paced
+        self._given_up += calm
+        self._left_behind = (self.opened_at, network_now + _RETURNED) if calm else None
+        self.connection.close(cast("Conversation[object]", fetch), now)
+        self.fetch = None
+        self.at = now + 2 * _RETURNED
+
+    def _judge_left_behind(self) -> None:
+        """What had come, or was coming, when it gave up is due again, long before the server would miss an acknowledgement."""
+        left, self._left_behind = self._left_behind, None
+        consumer = self.world.truth.consumer(self.name)
+        if left is None or consumer is None:
+            return
+        if not self.world.calm or self.world.now < left[1]:
+            return
+        kept = consumer.kept_since(left[0])
+        if kept:
+            raise RuleBroken(
+                "lost", f"{self.name} gave up, and messages {kept} did not go back: {self.shown()}"
+            )
+
     def _open(self, now: float) -> Fetch[JsMessage]:
         options = self._options()
         fetch: Fetch[JsMessage] = Next(self.next, options) if self.single else Fetch(self.next, options)
         self.fetch = fetch
         self.opened = now
-        self.opened_quiet = self.world.quiet and self.connection.connected
+        self.opened_at, self.opened_calm = self.world.now, self.world.calm
         consumer = self.world.truth.consumer(self.name)
+        # While a replay holds a message for a pull, the server is silent.
+        paced = consumer is not None and consumer.paced
+        self.opened_quiet = self.world.quiet and self.connection.connected and not paced
         self.owed = 0 if consumer is None or self.bound else consumer.ahead
         self.got = 0
         self.open(cast("Conversation[object]", fetch), now)

@@ -27,6 +27,8 @@ class Hears(Reader):
         super().__init__(name, connection, world, chance)
         self.feed: PushSubscription[JsMessage] | None = None
         self.leaving = False
+        #: How many heartbeats it had missed when its consumer was deleted, if it was listening then.
+        self._robbed_at: int | None = None
 
     def wished(self) -> Table:
         """A subject, heartbeats, and mostly flow control."""
@@ -40,6 +42,35 @@ class Hears(Reader):
         """Nobody tells who listens that a push consumer was deleted: begin anew."""
         self.leaving = True
         self.woken = True
+
+    def robbed(self) -> None:
+        """The consumer is gone, and only its silence says so."""
+        feed = self.feed
+        self._robbed_at = None
+        if feed is not None and feed.stage is Stage.GOING and not self.leaving:
+            # Nobody can tell the silence of a replay from that of a deleted consumer before its first heartbeat.
+            self._robbed_at = self.missed if feed.liveness.watching or not self._replays else None
+
+    def linked(self, now: float) -> None:
+        """On a new link a replay may be silent again."""
+        if self._replays:
+            self._robbed_at = None
+
+    @property
+    def _replays(self) -> bool:
+        return self.world.consumers[self.name].get("replay_policy") == "original"
+
+    def noticed(self) -> None:
+        """It has been gone for long enough.
+
+        Raises:
+            RuleBroken: the listener has not noticed.
+        """
+        silent = (
+            self.feed is not None and self.feed.liveness.silent
+        )  # told before, and nothing has come since
+        if self._robbed_at is not None and self.missed == self._robbed_at and not silent:
+            raise RuleBroken("silence", f"{self.name} listens to nobody and has not noticed: {self.shown()}")
 
     def turn(self, now: float) -> None:
         """Take and settle what is there."""
@@ -73,6 +104,7 @@ class Hears(Reader):
 
     def _left(self, now: float) -> None:
         self.feed = None
+        self._robbed_at = None
         self.leaving = False
         self.at = now + self.chance.between(0.1, 2.0)
 

@@ -8,15 +8,16 @@ from typing import cast
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.errors import JsprotoError
+from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.enums import ReplayPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
 from jsproto.jetstream.ordered import OrderedConsumer
-from jsproto.jetstream.ordered_config import OrderedOptions
+from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.view import Messages
 from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
-from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
 
@@ -30,13 +31,17 @@ class Orders(Worker):
         self.last = 0
         self.leaving = False
         expires = chance.choice((1.0, 5.0, 30.0))
+        apart = chance.fork("form")
         self.options = OrderedOptions(
+            form=apart.choice((Form.PULL, Form.PULL, Form.PUSH)),
+            config=ConsumerConfig(replay_policy=ReplayPolicy.ORIGINAL if apart.often(0.3) else None),
             pulls=ConsumeOptions(
                 max_messages=chance.choice((1, 10, 500)),
                 expires=expires,
                 idle_heartbeat=chance.choice((0.5, min(expires / 2, 5.0))),
             ),
             create_timeout=chance.choice((1.0, 5.0)),
+            name_prefix=f"{name}-",
         )
         self.at = chance.between(0.0, 3.0)
 
@@ -100,23 +105,37 @@ class Orders(Worker):
         """Missed heartbeats, and consumers that were given up."""
         return self.missed + (0 if self.feed is None else self.feed.resets)
 
+    def unheard(self) -> bool:
+        """Who is pushed to hears nothing but heartbeats of that, and expects none before the first."""
+        feed = self.feed
+        return (
+            feed is not None
+            and feed.options.form is Form.PUSH
+            and feed.options.paced
+            and not feed.intake.liveness.watching
+        )
+
+    @property
+    def consumer(self) -> str:
+        """That of the present incarnation."""
+        return "" if self.feed is None else self.feed.incarnation.name
+
     def judge(self) -> None:
         """Everything has come, and the reader waits with a deadline."""
         stream = self.world.truth.stream
         newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)
-        if newest > self.last:
-            raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
         feed = self.feed
+        consumer = None if feed is None else self.world.truth.consumer(feed.incarnation.name)
+        paced = consumer is not None and consumer.paced
+        if newest > self.last and not paced:
+            raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
         if feed is None:
             return
-        consumer, asked = self.world.truth.consumer(feed.incarnation.name), feed.intake.lead.asked
-        if isinstance(consumer, PullConsumer) and asked != consumer.waiting.asked:
-            raise RuleBroken(
-                "counters",
-                f"{self.name} believes to have asked for {asked}, the server owes {consumer.waiting.asked}: {self.shown()}",
-            )
+        if consumer is not None:
+            self.world.truth.judge_asked(self.name, consumer, feed.intake.lead.asked, self.shown)
         for each in self.left():
-            if self.connection.connected and not each.readable and each.deadline is None:
+            # A replay is silent for as long as it was silent at first.
+            if self.connection.connected and not each.readable and each.deadline is None and not paced:
                 raise RuleBroken("progress", f"{self.name} waits and has no deadline: {self.shown()}")
             self.weigh(each)
 

@@ -19,12 +19,14 @@ from attrs import asdict, evolve, frozen
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver import PROFILES
-from jsproto.testing.simulation.faults import FAULTS, Fault, drawn_fault
+from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS, Fault, Kind, drawn_fault
 
 #: Kinds of workloads, as often as they are drawn.
 KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "push", "request")
 #: Those that read from a consumer.
-READERS: Final = frozenset({"consume", "steady", "fetch", "next", "ordered", "push"})
+READERS: Final = frozenset({"consume", "steady", "fetch", "next", "ordered", "push", "group", "read"})
+#: Kinds of workloads that a world may hold beside those; they have draws of their own, so the rest of a seed is as it was without them.
+MORE_KINDS: Final = ("ordered", "read", "list")
 #: Seconds of a storm, from and to.
 STORM: Final = (60.0, 400.0)
 #: Seconds of a calm; publishing from the side ends so many seconds before its end.
@@ -34,6 +36,10 @@ QUIET: Final = 70.0
 PAUSE: Final = 15.0
 #: Seconds between two faults, on average, from and to.
 PACE: Final = (3.0, 40.0)
+#: Seconds between two of the faults that are drawn apart, on average, from and to.
+MORE_PACE: Final = (20.0, 200.0)
+#: Parts of the messages from the side that bear headers under names of the server's own.
+DRESSED: Final = (0.05, 0.5)
 #: Messages a second from the side, from and to; drawn evenly over the magnitudes.
 RATE: Final = (0.02, 10.0)
 
@@ -61,6 +67,7 @@ class Scenario:
         burst: how many of them come together.
         size: bytes of their payloads, about.
         retention: of the stream.
+        dressed: which part of the messages from the side bears headers under names of the server's own.
         works: the workloads.
         storms: beginning and end of each storm; what is between is calm.
         faults: what goes wrong, in order.
@@ -76,6 +83,7 @@ class Scenario:
     works: tuple[Work, ...]
     storms: tuple[tuple[float, float], ...]
     faults: tuple[Fault, ...]
+    dressed: float = 0.0
 
     def text(self) -> str:
         """The scenario on one line, as `read` takes it."""
@@ -124,6 +132,13 @@ def drawn(seed: int, hours: float, kinds: tuple[str, ...] = ()) -> Scenario:
     storms = _storms(chance, hours * 3600.0)
     low, high = RATE
     hosts = 1 + max(each.host for each in works)
+    more = Chance(seed).fork("more")
+    dressed = round(more.between(*DRESSED), 3)
+    if not kinds:
+        works += tuple(
+            Work(kind=more.choice(MORE_KINDS), name=f"X{at}", host=more.below(hosts))
+            for at in range(more.below(3))
+        )
     return Scenario(
         seed=seed,
         version=version,
@@ -134,7 +149,9 @@ def drawn(seed: int, hours: float, kinds: tuple[str, ...] = ()) -> Scenario:
         retention=chance.choice(("limits", "limits", "interest")),
         works=works,
         storms=storms,
-        faults=_faults(chance, storms, hosts),
+        faults=_faults(chance, storms, hosts, FAULTS, PACE)
+        + _faults(more, storms, hosts, MORE_FAULTS, MORE_PACE),
+        dressed=dressed,
     )
 
 
@@ -164,15 +181,21 @@ def _storms(chance: Chance, seconds: float) -> tuple[tuple[float, float], ...]:
     return tuple(storms)
 
 
-def _faults(chance: Chance, storms: tuple[tuple[float, float], ...], hosts: int) -> tuple[Fault, ...]:
-    weights = [kind.weight for kind in FAULTS]
+def _faults(
+    chance: Chance,
+    storms: tuple[tuple[float, float], ...],
+    hosts: int,
+    kinds: tuple[Kind, ...],
+    paces: tuple[float, float],
+) -> tuple[Fault, ...]:
+    weights = [kind.weight for kind in kinds]
     faults: list[Fault] = []
     for begin, end in storms:
-        pace = chance.between(*PACE)
+        pace = chance.between(*paces)
         at = begin
         while (at := at + chance.between(0.0, 2.0 * pace)) < end:
             place = chance.below(sum(weights))
-            for kind in FAULTS:
+            for kind in kinds:
                 place -= kind.weight
                 if place < 0:
                     faults.append(drawn_fault(kind, at, chance.below(hosts), chance))

@@ -8,6 +8,7 @@ nothing behind. One seed is one run, byte for byte.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, final
 
@@ -20,13 +21,17 @@ from jsproto.testing.chance import Chance
 from jsproto.testing.network import Host, Network, Road
 from jsproto.testing.simserver import SimServer
 from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.gotime import to_nanos
 from jsproto.testing.simulation.asking import Asks
+from jsproto.testing.simulation.catching import Catches
 from jsproto.testing.simulation.fetching import Fetches
+from jsproto.testing.simulation.headers import STRANGE
 from jsproto.testing.simulation.hearing import Hears
+from jsproto.testing.simulation.inquiring import Gets, Lists
 from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
 from jsproto.testing.simulation.ordering import Orders
 from jsproto.testing.simulation.publishing import Publishes
-from jsproto.testing.simulation.reading import Consumes, Steady
+from jsproto.testing.simulation.reading import Consumes, Shares, Steady
 from jsproto.testing.simulation.scenario import CALM, QUIET, READERS, Scenario, Work, drawn
 from jsproto.testing.simulation.trouble import Trouble
 from jsproto.testing.simulation.worker import Household, Worker
@@ -35,6 +40,13 @@ from jsproto.trace.recording import Record
 _STREAM: Final = "S"
 #: Messages leave the stream after so many seconds: longer than a storm and its calm.
 _MAX_AGE: Final = 1200.0
+#: No message is larger, where that matters.
+_LARGEST: Final = 2_000
+#: Seconds between two looks at the consumers that readers make for themselves; how many each may leave behind, and how many it may make
+#: within two looks.
+_WATCHED: Final = 10.0
+_MOST_LEFT: Final = 6
+_MOST_MADE: Final = 15
 #: In the last seconds of a calm nothing new is begun.
 _HUSH: Final = 30.0
 #: After a calm has ended, the network may take so long to come to rest.
@@ -106,6 +118,7 @@ class Simulation:
         self.stream_name = _STREAM
         self.consumers: dict[str, Table] = {}
         self.households: list[Household] = []
+        self.away: set[str] = set()
         self.calm = True
         self._chance = Chance(self.scenario.seed)
         server = SimServer(version=self.scenario.version, seed=self.scenario.seed)
@@ -121,6 +134,7 @@ class Simulation:
         self._faults = 0
         self._published = 0
         self._source = self._chance.fork("source")
+        self._dress = self._chance.fork("dress")
         self._payload = b"." * self.scenario.size
         self._build()
 
@@ -134,7 +148,7 @@ class Simulation:
                 self.network.until(end)
                 self._heal()
                 self.network.until(end + CALM - QUIET)
-                vain = [worker.vain for worker in self._workers]
+                vain = [None if worker.replays() else worker.vain for worker in self._workers]
                 self.network.until(end + CALM)
                 self._judge(vain)
             self._end()
@@ -154,6 +168,11 @@ class Simulation:
         )
 
     # ------------------------------------------------------------------ what workers and trouble see
+
+    @property
+    def now(self) -> float:
+        """The time of the network, which no clock of a client knows."""
+        return self.network.now
 
     @property
     def quiet(self) -> bool:
@@ -193,10 +212,13 @@ class Simulation:
                 "subjects": ["s.*"],
                 "retention": self.scenario.retention,
                 "max_age": round(_MAX_AGE * 1e9),
+                "allow_direct": True,
             }
+            if any(each.kind == "read" for each in self.scenario.works):
+                config["max_msg_size"] = _LARGEST  # how much a consumer with a rate may push at once
             self._ask(f"STREAM.CREATE.{_STREAM}", config, now)
         for name, wished in self.consumers.items():
-            if self.truth.consumer(name) is None:
+            if self.truth.consumer(name) is None and name not in self.away:
                 body: Table = {"stream_name": _STREAM, "config": wished}
                 self._ask(f"CONSUMER.DURABLE.CREATE.{_STREAM}.{name}", body, now)
 
@@ -207,6 +229,27 @@ class Simulation:
         for household in self.households:
             for worker in household.workers:
                 worker.bereft()
+
+    def taken_away(self, consumer: str) -> None:
+        """A consumer that pushes is gone, and nobody tells its listener."""
+        self.away.add(consumer)
+        self._books[consumer].forget()
+        for worker in self._workers:
+            if isinstance(worker, Hears) and worker.name == consumer:
+                worker.robbed()
+
+    def unheard(self, consumer: str) -> bool:
+        """Whether its reader could not tell its silence from that of a replay."""
+        return any(worker.unheard() for worker in self._workers if worker.consumer == consumer)
+
+    def given_back(self) -> None:
+        """Those consumers have been away for long enough in a calm: everybody must have noticed."""
+        away, self.away = self.away, set()
+        for worker in self._workers:
+            if isinstance(worker, Hears) and worker.name in away and self.truth.consumer(worker.name) is None:
+                worker.noticed()
+        self.furnish()
+        self.bereave()
 
     def forgotten(self, *, whole: bool) -> None:
         """The disk has lost something: of the consumers, or of everything."""
@@ -239,6 +282,8 @@ class Simulation:
         for fault in scenario.faults:
             self.trouble.plan(fault)
         self.network.at(0.0, self._publish)
+        if any(isinstance(worker, (Orders, Catches)) for worker in self._workers):
+            self.network.at(_WATCHED, self._watch_consumers)
 
     def _connection(self, at: int) -> Connection:
         chance = self._chance.fork(f"client {at}")
@@ -268,6 +313,14 @@ class Simulation:
                 return Publishes(name, connection, self, chance)
             case "ordered":
                 return Orders(name, connection, self, chance)
+            case "read":
+                return Catches(name, connection, self, chance)
+            case "group":
+                return Shares(name, connection, self, chance)
+            case "get":
+                return Gets(name, connection, self, chance)
+            case "list":
+                return Lists(name, connection, self, chance)
             case _:
                 return Asks(name, connection, self, chance)
 
@@ -275,12 +328,41 @@ class Simulation:
         """Messages from the side, until the calm is quiet."""
         network, scenario = self.network, self.scenario
         if not self.quiet:
-            first = self._published + 1
-            self._published += scenario.burst
-            payloads = [b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)]
-            network.server.publish_run("s.side", payloads, network.now)
+            self.publish("s.side", scenario.burst)
         pause = scenario.burst / scenario.rate
         network.at(network.now + self._source.between(0.5 * pause, 1.5 * pause), self._publish)
+
+    def publish(self, subject: str, count: int) -> None:
+        """So many messages from the side; some bear headers under names that are the server's own."""
+        network = self.network
+        first = self._published + 1
+        self._published += count
+        payloads = [b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)]
+        block = self._dress.choice(STRANGE) if self._dress.often(self.scenario.dressed) else None
+        network.server.publish_run(subject, payloads, network.now, block=block)
+
+    def _watch_consumers(self) -> None:
+        """How many consumers readers make for themselves, and leave behind, is bounded at all times."""
+        network, jetstream = self.network, self.network.server.jetstream
+        since = to_nanos(network.now - 2 * _WATCHED)
+        made = Counter(name.partition("-")[0] for at, name in jetstream.made if at >= since)
+        left = Counter(
+            name.partition("-")[0]
+            for name in jetstream.consumers.get(_STREAM, ())
+            if name not in self.consumers
+        )
+        for worker in self._workers:
+            name = worker.name
+            if left[name] > _MOST_LEFT:
+                raise RuleBroken(
+                    "consumers", f"{name} has left {left[name]} consumers on the stream: {worker.shown()}"
+                )
+            if isinstance(worker, Orders) and made[name] > _MOST_MADE:
+                raise RuleBroken(
+                    "consumers",
+                    f"{name} has made {made[name]} consumers within {2 * _WATCHED:.0f} s: {worker.shown()}",
+                )
+        network.at(network.now + _WATCHED, self._watch_consumers)
 
     def _storm(self) -> None:
         self.calm = False
@@ -293,8 +375,8 @@ class Simulation:
             for worker in household.workers:
                 worker.woken = True
 
-    def _judge(self, vain: list[int]) -> None:
-        """The calm is over; so often everybody had waited in vain when it became quiet."""
+    def _judge(self, vain: list[int | None]) -> None:
+        """The calm is over; so often everybody had waited in vain when it became quiet, but for those whose consumer replayed then."""
         network = self.network
         end = network.now + _REST
         while not network.idle and network.now < end:
@@ -303,7 +385,7 @@ class Simulation:
             raise RuleBroken("rest", f"somebody still talks {_REST} s after a calm")
         fresh = self.truth.fresh()
         for worker, before in zip(self._workers, vain, strict=True):
-            if worker.vain != before:
+            if before is not None and worker.vain != before:
                 raise RuleBroken(
                     "silence",
                     f"{worker.name} has waited in vain {worker.vain - before} times while it was quiet: {worker.shown()}",
@@ -312,7 +394,13 @@ class Simulation:
             for worker in household.workers:
                 worker.judge()
         for name, books in self._books.items():
-            books.settled(fresh, self.truth.mistaken(name))
+            consumer = self.truth.consumer(name)
+            paced = consumer is not None and consumer.paced
+            if books.owed:
+                stream = self.truth.stream
+                kept: set[bytes] = set() if stream is None else {each.payload for each in stream.after(0)}
+                books.owed = [each for each in books.owed if each in kept]
+            books.settled(fresh, self.truth.mistaken(name), paced=paced)
         self._judge_frames()
         self.trouble.recent.clear()
         self._judged_at = network.now

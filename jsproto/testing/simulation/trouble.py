@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final, Protocol, final
 
 from jsproto.testing.network import Network, Road
+from jsproto.testing.network.cable import Cable
 from jsproto.testing.simserver.disk import Image
 from jsproto.testing.simserver.documents import integer, table
 from jsproto.testing.simserver.gotime import rfc3339, to_nanos
@@ -14,6 +15,20 @@ from jsproto.testing.simulation.worker import Household
 
 #: A clogged road holds so many bytes.
 _CLOGGED: Final = 64
+#: So many seconds of a calm a consumer that was taken away from its listener stays away: long enough for any heartbeat to be missed.
+_AWAY: Final = 30.0
+#: What somebody else says where an answer of the API is waited for: nothing, a text, an empty document, the acknowledgement of
+#: a stream that stores every subject, the answer to another question, and the right type without what belongs to it.
+FOREIGN: Final = (
+    b"",
+    b"hello",
+    b"{}",
+    b'{"stream":"EVERYTHING", "seq":7}',
+    b'{"type":"io.nats.jetstream.api.v1.stream_delete_response","success":true}',
+    b'{"type":"io.nats.jetstream.api.v1.consumer_info_response"}',
+    b"[]",
+    b"null",
+)
 
 
 class Place(Protocol):
@@ -23,12 +38,25 @@ class Place(Protocol):
     households: list[Household]
     consumers: dict[str, dict[str, object]]
     stream_name: str
+    calm: bool
+    #: Consumers that were taken away from their listeners, and are not made anew before a while of calm is over.
+    away: set[str]
 
     def furnish(self) -> None:
         """Make the stream and the consumers that are missing."""
 
     def bereave(self) -> None:
         """The stream, or a consumer, is not what it was."""
+
+    def taken_away(self, consumer: str) -> None:
+        """A consumer that pushes is gone, and nobody tells its listener."""
+
+    def unheard(self, consumer: str) -> bool:
+        """Whether its reader could not tell its silence from that of a replay."""
+        ...
+
+    def given_back(self) -> None:
+        """Those consumers have been away for long enough in a calm: everybody must have noticed."""
 
     def forgotten(self, *, whole: bool) -> None:
         """The disk has lost something: of the consumers, or of everything."""
@@ -119,8 +147,15 @@ class Trouble:
             case "lame_duck":
                 server.lame_duck(now, grace=size)
                 self._start_after(size + span)
+            case "flap":
+                self._flap(fault, now + span)
+            case "brief":
+                self._travel(Road(latency=0.6 * size), span)
+                self._flap(fault, now + span)
             case "slow_consumer":
                 network.cut_slow(host)
+            case "foreign":
+                self._usurp(size, span)
             case "disk_full":
                 server.fill_disk(now)
                 network.at(now + span, lambda: server.fill_disk(network.now, full=False))
@@ -133,7 +168,12 @@ class Trouble:
         network, server, stream = place.network, place.network.server, place.stream_name
         names = sorted(server.jetstream.consumers.get(stream, {}))
         ours = [name for name in names if name in place.consumers]
-        if not server.up or not server.jetstream.serving or not ours:
+        if not server.up or not server.jetstream.serving:
+            return
+        if fault.kind == "remove":
+            self._remove(names)
+            return
+        if not ours:
             return
         now = network.now
         name = ours[fault.host % len(ours)]
@@ -142,11 +182,7 @@ class Trouble:
                 for each in names:
                     server.step_down(stream, each, now)
             case "delete_consumer":
-                # Whoever makes it anew has it begin behind what was settled, as an administrator would.
-                about = server.request(f"CONSUMER.INFO.{stream}.{name}", None, now)
-                start = integer(table(about["ack_floor"]), "stream_seq") + 1
-                place.consumers[name].update(deliver_policy="by_start_sequence", opt_start_seq=start)
-                server.request(f"CONSUMER.DELETE.{stream}.{name}", None, now)
+                self._delete(name)
                 place.bereave()
                 network.at(now + fault.span, place.furnish)
             case "delete_stream":
@@ -176,6 +212,7 @@ class Trouble:
         network, server = place.network, place.network.server
         server.start(network.now)
         server.fill_disk(network.now, full=False)
+        server.usurper = None
         network.travel(self._calm_road)
         network.heal()
         for at, household in enumerate(place.households):
@@ -187,6 +224,61 @@ class Trouble:
                 server.request(
                     f"CONSUMER.PAUSE.{place.stream_name}.{name}", {"pause_until": rfc3339(0)}, network.now
                 )
+        if place.away:
+            network.at(network.now + _AWAY, place.given_back)
+
+    def _flap(self, fault: Fault, end: float) -> None:
+        """Every link of this client breaks some time after it has come up, until ``end`` or the next calm."""
+        network, life = self._place.network, fault.size
+        host, household = network.hosts[fault.host], self._place.households[fault.host]
+        up: tuple[Cable | None, float] = (None, 0.0)
+
+        def look() -> None:
+            nonlocal up
+            now = network.now
+            if now >= end or self._place.calm:
+                return
+            if not household.connection.connected:
+                up = (None, now)
+            elif host.cable is not up[0]:
+                up = (host.cable, now)
+            elif now >= up[1] + life:
+                network.cut(host, error=ConnectionResetError("connection reset by peer"))
+            network.at(now + life / 2, look)
+
+        look()
+
+    def _usurp(self, which: float, span: float) -> None:
+        """Somebody else answers the listings of the API for a while; the answers of the server do not come."""
+        network = self._place.network
+        said = FOREIGN[int(which * len(FOREIGN)) % len(FOREIGN)]
+        network.server.usurper = said
+
+        def back() -> None:
+            if network.server.usurper is said:
+                network.server.usurper = None
+
+        network.at(network.now + span, back)
+
+    def _remove(self, names: list[str]) -> None:
+        """Consumers that readers made for themselves are deleted, and those that push; nobody who listens is told."""
+        place = self._place
+        server, now = place.network.server, place.network.now
+        for name in names:
+            if name not in place.consumers and not place.unheard(name):
+                server.request(f"CONSUMER.DELETE.{place.stream_name}.{name}", None, now)
+            elif "deliver_subject" in place.consumers.get(name, {}):
+                self._delete(name)
+                place.taken_away(name)
+
+    def _delete(self, name: str) -> None:
+        """Delete a consumer. Whoever makes it anew has it begin behind what was settled, as an administrator would."""
+        place = self._place
+        server, now = place.network.server, place.network.now
+        about = server.request(f"CONSUMER.INFO.{place.stream_name}.{name}", None, now)
+        start = integer(table(about["ack_floor"]), "stream_seq") + 1
+        place.consumers[name].update(deliver_policy="by_start_sequence", opt_start_seq=start)
+        server.request(f"CONSUMER.DELETE.{place.stream_name}.{name}", None, now)
 
     def _note(self, fault: Fault) -> None:
         self.counts[fault.kind] += 1

@@ -29,6 +29,12 @@ class World(Protocol):
     """What workers see of the world around them."""
 
     truth: Truth
+    consumers: dict[str, Table]
+
+    @property
+    def now(self) -> float:
+        """The time of the network, which no clock of a client knows."""
+        ...
 
     @property
     def calm(self) -> bool:
@@ -55,6 +61,10 @@ class World(Protocol):
 
     def books(self, consumer: str) -> Books:
         """What a consumer has handed out."""
+        ...
+
+    def publish(self, subject: str, count: int) -> None:
+        """Store so many messages from the side."""
         ...
 
     def provide(self, consumer: str, config: Table) -> None:
@@ -103,6 +113,20 @@ class Worker:
     def vain(self) -> int:
         """How often it has waited in vain so far: for a heartbeat, for the end of a pull, for whatever else a healthy server always gives."""
         return self.missed
+
+    def replays(self) -> bool:
+        """Whether its consumer replays now, so that the server is silent by right."""
+        consumer = self.world.truth.consumer(self.consumer)
+        return consumer is not None and consumer.paced
+
+    def unheard(self) -> bool:
+        """Whether it could not tell the silence of a deleted consumer from that of a replay."""
+        return False
+
+    @property
+    def consumer(self) -> str:
+        """The name of the consumer that it reads from, if it does."""
+        return self.name
 
     def judge(self) -> None:
         """It has been quiet: everything must be done.

@@ -232,3 +232,14 @@ def test_several_messages_from_the_side_are_like_each_of_them(make):
     client.server.publish_run("s.a", [b"3"], 0.0)
 
     assert client.server.jetstream.streams["S"].last == 2
+
+
+@pytest.mark.parametrize(
+    "verb", ["INFO", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.NAMES.S", "CONSUMER.LIST.S"]
+)
+def test_somebody_else_may_answer_listings_and_nothing_else(make, verb):
+    client = make()
+    client.server.usurper = b"{}"
+
+    assert client.request(verb) == {}
+    assert client.request("STREAM.INFO.S")["config"]["name"] == "S"

@@ -2,8 +2,8 @@ import pytest
 
 from jsproto.errors import LocalProtocolError
 from jsproto.testing.simulation import Scenario, drawn
-from jsproto.testing.simulation.faults import FAULTS
-from jsproto.testing.simulation.scenario import CALM, KINDS
+from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS
+from jsproto.testing.simulation.scenario import CALM, KINDS, MORE_KINDS
 
 
 def test_a_seed_always_stands_for_the_same_and_another_for_something_else():
@@ -36,11 +36,11 @@ def test_it_lasts_as_long_as_was_asked_for_and_ends_in_a_calm():
 
 def test_every_kind_of_fault_and_of_work_is_drawn_and_within_its_bounds():
     scenarios = [drawn(seed, 1.0) for seed in range(30)]
-    bounds = {kind.name: kind for kind in FAULTS}
+    bounds = {kind.name: kind for kind in (*FAULTS, *MORE_FAULTS)}
     faults = [fault for each in scenarios for fault in each.faults]
 
     assert {fault.kind for fault in faults} == set(bounds)
-    assert {work.kind for each in scenarios for work in each.works} == set(KINDS)
+    assert {work.kind for each in scenarios for work in each.works} == {*KINDS, *MORE_KINDS}
     for fault in faults:
         kind = bounds[fault.kind]
         assert kind.span[0] <= fault.span <= kind.span[1]

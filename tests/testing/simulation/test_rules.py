@@ -1,0 +1,128 @@
+"""Each rule that public faults have taught the oracle finds the fault that it was made for, put back into the machines from outside."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from jsproto.jetstream.api import procedures
+from jsproto.jetstream.ordered_pushes import Pushes
+from jsproto.jetstream.position import Position
+from jsproto.jetstream.pulling import PullFeed
+from jsproto.jetstream.pushing import PushFeed
+from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
+from jsproto.testing.simulation.faults import Fault
+from jsproto.testing.simulation.oracle import Books
+from jsproto.testing.simulation.scenario import CALM
+from jsproto.testing.simulation.trouble import FOREIGN
+
+SEEDS = range(12)
+
+
+def lived(seed: int, kind: str, *faults: Fault, **changes: object) -> Report:
+    """A world of one worker and three messages a second, in which these are all the faults there are."""
+    scenario = evolve(
+        drawn(seed, 0.05, (kind,)),
+        rate=3.0,
+        burst=1,
+        retention="limits",
+        storms=((10.0, 90.0),),
+        seconds=90.0 + CALM,
+        faults=faults,
+    )
+    return Simulation(scenario=evolve(scenario, **changes)).run()
+
+
+def broken(kind: str, *faults: Fault, **changes: object) -> str:
+    """The rule that is broken in the first world where one is; empty if every rule holds in all of them."""
+    found = (lived(seed, kind, *faults, **changes).failure for seed in SEEDS)
+    failure = next((each for each in found if each is not None), None)
+    assert failure is None or isinstance(failure, RuleBroken), failure
+    return "" if failure is None else failure.rule
+
+
+def fault(kind: str, at: float, span: float = 0.0, size: float = 0.0) -> Fault:
+    return Fault(kind=kind, at=at, host=0, span=span, size=size)
+
+
+# ------------------------------------------------------------------------------------------------ given up
+
+
+@pytest.mark.parametrize("kind", ["fetch", "next"])
+def test_what_was_at_hand_when_a_fetch_is_given_up_goes_back_at_once(monkeypatch, kind):
+    assert not broken(kind)
+
+    monkeypatch.setattr(PullFeed, "_abandon", lambda self: self.backlog.pop_run())
+
+    assert broken(kind) == "lost"
+
+
+# ------------------------------------------------------------------------------------------------ caught up
+
+
+def test_who_reads_what_is_there_is_told_that_it_was_all_however_much_is_written(monkeypatch):
+    assert not broken("read")
+
+    unsure = Position.unsure
+    monkeypatch.setattr(Position, "unsure", property(lambda self: unsure.fget(self) and not self._left))
+
+    assert broken("read") == "caught up"
+
+
+def test_who_is_told_too_early_that_it_was_all_is_seen(monkeypatch):
+    monkeypatch.setattr(Position, "unsure", property(lambda self: not self.caught_up and self._got > 0))
+
+    assert broken("read") == "caught up"
+
+
+# ------------------------------------------------------------------------------------------------ deleted under the reader
+
+
+def test_a_listener_whose_consumer_is_deleted_hears_that_it_is_silent(monkeypatch):
+    away = fault("remove", 60.0, 5.0)
+    assert not broken("push", away)
+
+    monkeypatch.setattr(PushFeed, "watch", lambda self, now: None)
+    monkeypatch.setattr(PushFeed, "_heartbeat", lambda self, block, now: None)
+
+    assert broken("push", away) in {"silence", "progress"}
+
+
+def test_an_ordered_reader_whose_consumer_is_deleted_goes_on_with_another_in_each_form_and_replay(
+    monkeypatch,
+):
+    away = fault("remove", 60.0)
+    assert not broken("ordered", away)
+
+    monkeypatch.setattr(Pushes, "heartbeat", lambda self, block, port, now: True)
+    monkeypatch.setattr(Pushes, "begin", lambda self, subject, now: None)
+
+    assert broken("ordered", away) in {"lost", "progress"}
+
+
+# ------------------------------------------------------------------------------------------------ listings
+
+
+@pytest.mark.parametrize("said", range(len(FOREIGN)))
+def test_no_foreign_answer_is_taken_for_a_listing(said):
+    usurped = fault("foreign", 12.0, 70.0, said / len(FOREIGN) + 0.01)
+
+    assert not broken("list", usurped)
+
+
+def test_an_answer_that_is_taken_for_an_empty_listing_is_seen(monkeypatch):
+    monkeypatch.setattr(procedures, "answer", lambda body, about, expected: {"total": 0})
+
+    assert broken("list") == "outcome"
+
+
+# ------------------------------------------------------------------------------------------------ books of a consumer that replays
+
+
+def test_what_a_replay_has_not_come_to_yet_is_owed_at_the_end_of_a_later_calm():
+    books = Books("W0")
+    books.settled([b"1", b"2"], paced=True)
+
+    assert books.owed == [b"1", b"2"]
+    with pytest.raises(RuleBroken, match="W0 has not handed out"):
+        books.settled([])
