@@ -717,3 +717,28 @@ def test_a_link_under_another_name_is_the_next_of_a_client_that_says_the_same_of
 def test_a_link_that_may_be_somebody_elses_follows_none(play, other):
     """The client left by itself, too long ago, says something else of itself, or there are two that it may follow."""
     assert after_a_loss(play, **other) == []
+
+
+def test_very_many_readers_of_links_before_are_not_looked_through(play, monkeypatch):
+    monkeypatch.setattr("jsproto.trace.seen.pulls.MOST_LOOKED", 2)
+    many = [
+        step for at in range(4) for step in (f">SUB _INBOX.{at} {at}\r\n".encode(), pull(3, f"_INBOX.{at}"))
+    ]
+
+    play(*HELLO, *many, "eof", *HELLO, SUB, pull(3))
+
+    assert play.told(Pulled)[-1].survivors == []
+
+
+def test_what_a_pull_with_bytes_has_too_little_of_comes_from_one_beside_it(play):
+    play(
+        *HELLO, b">SUB _INBOX.* 2\r\n", pull(9, "_INBOX.a", max_bytes=900), pull(9, "_INBOX.b", max_bytes=900)
+    )
+    play(*[delivered(at, b"x" * 50) for at in (1, 2)])
+    size = play.pulls[0].size
+
+    play(
+        status("408 Request Timeout", "_INBOX.b", Nats_Pending_Messages=8, Nats_Pending_Bytes=900 - size // 2)
+    )
+
+    assert [(each.got, each.size) for each in play.pulls] == [(1, size // 2), (1, size // 2)]

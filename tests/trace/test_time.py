@@ -79,6 +79,8 @@ def test_a_silence_of_any_length_is_judged_and_viewed_in_bounded_work(heartbeat)
 class Again:
     """Wants to be looked at again, at a time that is over already."""
 
+    fact = "Again"
+
     def __init__(self) -> None:
         self.looks = 0
 
