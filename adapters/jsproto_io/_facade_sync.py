@@ -852,7 +852,8 @@ class SyncJetStream:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
         Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
-        in the middle may hold a part of it afterwards (2.15). The server waits for 5 s for the next chunk. On the server where a stream of that name was deleted a moment ago, its files may still be on their
+        in the middle may hold a part of it afterwards (2.15). The server gives up after 5 s without a chunk, so the last bytes of
+        each chunk of 4 kB and more are held back and sent one by one while the caller pauses; have the first chunk at hand when the sink is opened. On the server where a stream of that name was deleted a moment ago, its files may still be on their
         way out (2.15): the restore then fails (10062), and the next one will do.
 
         Args:
@@ -862,7 +863,7 @@ class SyncJetStream:
         Raises:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; no stream was made.
+            RequestTimeout: the server fell silent; the message says whether a stream may have been made.
             Disconnected: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """
@@ -1807,11 +1808,13 @@ class SyncStream:
         window_size: int = 0,
         check: bool = False,
         patience: float = 10.0,
+        max_bytes: int = 67108864,
     ) -> SyncFeed[bytes]:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
 
-        Chunks are to be written somewhere as they come, ``origin`` of the feed with them: the server waits for 5 s for who
-        does not take. The feed ends well when all has come, and raises if not; then what came is worth nothing.
+        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
+        him here. Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends well when all has come, and
+        raises if not; then what came is worth nothing.
 
         Args:
             consumers: also its consumers.
@@ -1819,6 +1822,7 @@ class SyncStream:
             window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
             check: let the server check what it stores first, which takes longer.
             patience: seconds without a sign of life.
+            max_bytes: bytes of chunks that may wait here, with those that are still under way.
 
         Raises:
             StreamNotFound: it is gone.
@@ -1833,6 +1837,7 @@ class SyncStream:
             window_size=window_size,
             check=check,
             patience=patience,
+            max_bytes=max_bytes,
         )
         return self._nc.stream(described)
 

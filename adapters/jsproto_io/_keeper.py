@@ -2,8 +2,8 @@
 
 Theory. Between two verbs nobody reads, ticks or answers, so a caller that works for long over a message is not heard by the
 server: no ping, no in-progress, no reading. The keeper does one turn of the selector, without waiting in it, when the
-connection's deadline has come, and else once in `_LOOK` seconds. It waits for that on an event, never in the
-selector, so a verb is never kept waiting longer than one such turn.
+connection's deadline has come, and else once in `_LOOK` seconds; more often while a server waits for answers. It waits for that on an event, never in the
+selector, so a verb is never kept waiting longer than a few such turns.
 
 The gate has two doors. The outer one lets one caller in and nobody wait, as without a keeper: a second thread gets
 `BusyConversation`. The inner one is between that caller and the keeper, who goes away if it is closed: a caller inside drives the
@@ -22,6 +22,10 @@ from jsproto.errors import ConnectionClosed, JsprotoError
 
 #: The socket is looked at so often, in seconds: what comes meanwhile waits in the kernel.
 _LOOK: Final = 0.5
+#: So often while a snapshot comes in or a stream is restored: the server waits for 2 s.
+_LOOK_EAGERLY: Final = 0.02
+#: And so many turns at once, as long as something comes.
+_TURNS: Final = 16
 #: How soon to try again when a caller is inside: if he waits, he drives; if he does not, he is gone at once.
 _AGAIN: Final = 0.02
 
@@ -31,7 +35,7 @@ class Kept(Protocol):
 
     _deadline: float | None
 
-    def _turn(self, patience: float | None) -> None: ...
+    def _turn(self, patience: float | None) -> bool: ...
 
     def _bar(self, error: JsprotoError) -> None: ...
 
@@ -77,12 +81,14 @@ class Keeper:
 
     Attributes:
         doors: the client's gate.
+        eager: look often, and read all that has come.
     """
 
-    __slots__ = ("_client", "_next", "_nudge", "_over", "_thread", "doors")
+    __slots__ = ("_client", "_next", "_nudge", "_over", "_thread", "doors", "eager")
 
     def __init__(self, client: Kept) -> None:
         self.doors = Doors()
+        self.eager = False
         self._client = client
         self._next = 0.0
         self._nudge = threading.Event()
@@ -114,7 +120,8 @@ class Keeper:
         while not self._over:
             now = monotonic()
             deadline = client._deadline
-            at = now + _LOOK if deadline is None else min(deadline, now + _LOOK)
+            look = now + (_LOOK_EAGERLY if self.eager else _LOOK)
+            at = look if deadline is None else min(deadline, look)
             self._next = max(at, now + _AGAIN) if busy else at
             self._nudge.wait(max(0.0, self._next - now))
             self._nudge.clear()
@@ -124,7 +131,9 @@ class Keeper:
             if busy:
                 continue
             try:
-                client._turn(0.0)
+                turns = _TURNS if self.eager else 1
+                while client._turn(0.0) and turns > 1:
+                    turns -= 1
             except Exception as error:  # noqa: BLE001 - it has nobody to raise it to but the next verb
                 self._over = True
                 barred = ConnectionClosed(

@@ -161,10 +161,11 @@ class PluggedClient(SyncClient):
             self._come_back()
         super()._pump()
 
-    def _turn(self, patience: float | None) -> None:
-        """Sleep until something comes or so many seconds have passed, feed it, and say what is to be said."""
-        self._awaited(patience)
+    def _turn(self, patience: float | None) -> bool:
+        """Sleep until something comes or so many seconds have passed, feed it, and say what is to be said; whether something came."""
+        came = self._awaited(patience)
         self._pump()
+        return came
 
     def _awaited(self, patience: float | None) -> bool:
         """Sleep until something comes, which is fed before time is judged; whether something came, and so more may be there."""

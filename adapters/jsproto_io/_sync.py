@@ -451,7 +451,13 @@ class SyncClient(Base):
                 self._connection.close(clock, self._now())
             gate.release()
 
-    # ------------------------------------------------------------------ disks
+    # ------------------------------------------------------------------ disks, and who answers meanwhile
+
+    def _attend(self, conversation: Conversation[object]) -> None:
+        """From now until `_leave` the server hears of this conversation while the caller is away, if it needs that."""
+
+    def _leave(self, conversation: Conversation[object]) -> None:
+        """This conversation is over."""
 
     def _aside(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk; everybody waits here."""
@@ -571,6 +577,8 @@ class Feed(Generic[T_co]):
             self._take = client._connection.take
             client._feeds.add(self.feed)
             client._pump()
+        if self.feed.ATTENDED:
+            client._attend(self.feed)
         return self
 
     def __exit__(
@@ -795,6 +803,7 @@ class Feed(Generic[T_co]):
     def close(self) -> None:
         """End it now. What was handed out can still be settled."""
         client = self._client
+        client._leave(self.feed)
         if client.closed:
             return
         with client._alone:
@@ -845,6 +854,8 @@ class Sink(Generic[T]):
         with client._alone:
             self._seat = client._opened(self.window, client._now())
             client._pump()
+        if self.window.ATTENDED:
+            client._attend(self.window)
         return self
 
     def __exit__(
@@ -858,13 +869,14 @@ class Sink(Generic[T]):
         if kind is not None:
             self.close()
             return
+        client = self._client
         try:
             self.drain()
         except BaseException:
             with contextlib.suppress(JsprotoError):  # what ended the drain is what is raised
                 self.close()
             raise
-        client = self._client
+        client._leave(self.window)
         with client._alone:
             while (items := client._driver.take_all(self.window, client._now())) is not ENDED and (
                 items is not NEED_DATA
@@ -921,6 +933,7 @@ class Sink(Generic[T]):
     def close(self) -> None:
         """End it now; what has no result yet ends with an unknown outcome."""
         client = self._client
+        client._leave(self.window)
         if client.closed:
             return
         with client._alone:

@@ -86,7 +86,7 @@ async def back_up(
         streams: only these; all of the account if none are named.
         data: also save messages. Older servers do not give those of streams in memory: the manifest has a note then.
         check: let the server check what it stores first, which takes longer.
-        tell: is called with each `Progress`.
+        tell: is called with each `Progress`, by the caller's own task: it may take long, but must not block an event loop.
 
     Returns:
         What was saved, as it stands in the folder too.
@@ -334,11 +334,14 @@ class _Account:
         file = await aside(partial((place / str(entry.archive)).open, "rb"))
         different = "no word of it"
         with file:
+            more = partial(file.read, min(CHUNK, self._nc.info.max_payload))
+            chunk = await aside(more)  # before the server waits for it
             sink = self._nc.sink(self._pure.restore(origin))
             async with sink:
-                while chunk := await aside(partial(file.read, min(CHUNK, self._nc.info.max_payload))):
+                while chunk:
                     await sink.put(chunk)
                     teller.passed(len(chunk))
+                    chunk = await aside(more)
                 await sink.drain()
                 async for made in sink.results():
                     different = unlike(origin.state, made.state, origin.config)

@@ -1,22 +1,27 @@
-"""jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No thread, no event loop.
+"""jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No event loop, and hardly ever a thread.
 
 Theory. Nothing runs but what a caller waits for: caller-driven, as `PluggedClient` says. Between two verbs nobody reads, so a caller that computes
 for longer than the server's patience with unanswered PINGs should call something now and then: else the server hangs up, and the next verb
 makes a new link first. Verbs look at the socket before they begin what has an answer, before they leave a link, and at least once in a second on their own; a
 verb that finds the link lost and has something to say waits for the next one, for at most ``connect_timeout``. Or the client is
 made with ``pump=True``: then a thread, the `Keeper`, does that for the caller, and says in time that messages in hand are being worked on.
+While a snapshot is taken or a stream restored there is such a thread in any case: the server breaks these off after seconds of silence, and
+disks pause for longer.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Self, Unpack, final
 
+from jsproto.core.conversation import Conversation
+from jsproto.errors import BusyConversation
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._keeper import Keeper
 from jsproto_io._messages import SyncMessage
 from jsproto_io._options import ConnectOptions, Credentials, Servers
 from jsproto_io._plugged import PluggedClient
-from jsproto_io._sync import Events, Feed, Sink
+from jsproto_io._sync import AT_ONCE, IN_USE, Events, Feed, Sink
 
 __all__ = [
     "Client",
@@ -66,7 +71,7 @@ def connect(
 class Client(PluggedClient):
     """One connection to one NATS system, driven by whoever waits."""
 
-    __slots__ = ("_keeper",)
+    __slots__ = ("_attended", "_keeper", "_pumps")
 
     def __init__(
         self,
@@ -78,6 +83,8 @@ class Client(PluggedClient):
         pump: bool = False,
     ) -> None:
         super().__init__(servers, credentials, options, linger=linger)
+        self._attended: set[Conversation[object]] = set()
+        self._pumps = pump
         self._keeper = Keeper(self) if pump else None
         if self._keeper is not None:
             self._gate = self._keeper.doors
@@ -93,6 +100,33 @@ class Client(PluggedClient):
         if self._keeper is not None:
             self._keeper.stop()
         super().close()
+
+    def _attend(self, conversation: Conversation[object]) -> None:
+        self._attended.add(conversation)
+        if self._keeper is None and self._network is None:
+            keeper = Keeper(self)
+            gate = self._gate
+            if not gate.acquire(AT_ONCE):
+                raise BusyConversation(IN_USE)
+            self._keeper, self._gate = keeper, keeper.doors
+            gate.release()
+            keeper.start()
+        if self._keeper is not None:
+            self._keeper.eager = True
+
+    def _leave(self, conversation: Conversation[object]) -> None:
+        keeper = self._keeper
+        self._attended.discard(conversation)
+        if keeper is None or self._attended:
+            return
+        keeper.eager = False
+        if self._pumps:
+            return
+        keeper.stop()
+        self._keeper = None
+        if self._gate is keeper.doors and keeper.doors.acquire(AT_ONCE):
+            self._gate = threading.Lock()
+            keeper.doors.release()
 
     def _arm(self, deadline: float | None) -> None:
         super()._arm(deadline)

@@ -383,6 +383,8 @@ class Conversation(Stateful, Generic[T_co]):
 
     #: Told of a new link only after the publishes that were kept while there was none.
     AFTER_BACKLOG: ClassVar[bool] = False
+    #: The server gives up on it after seconds: a client that reads only when it is called needs help while the caller is away.
+    ATTENDED: ClassVar[bool] = False
 
     STATE: ClassVar[Codecs] = {
         "ended": PLAIN,

@@ -5,15 +5,17 @@ neither read nor cut by meaning here.
 
 *Snapshot.* The server answers with the stream's configuration and state, then sends chunks to a subject that is ours alone. Each
 chunk (from 2.12 on all but the last) has a reply subject that must hear an empty message: so the server knows how far its
-window has moved. That answer is given when the chunk is *taken*, so whoever writes slowly is not flooded. But the server
-waits for 5 s only. The end is an empty message, plain on 2.9, with status 204 later; any other status, or silence, or a lost link
-is the end of a broken snapshot, and what came of it is worth nothing: `take` raises.
+window has moved. The server waits for such answers for 5 s, and for 2 s before 2.12. So a chunk is answered when it *comes*, as long
+as what waits here is below a bound: a disk that stalls breaks nothing. Above the bound, each chunk that is taken answers one that
+waits, and the server slows down. The end is an empty message, plain on 2.9, with status 204 later; any other status, or silence, or
+a lost link is the end of a broken snapshot, and what came of it is worth nothing: `take` raises.
 
 *Restore.* The server is told configuration and state and names a subject; chunks go there, a few at a time, each with an empty
 answer; an empty one says that this was all, and the answer to it is the stream that was made. Until then there is no
 stream, and what goes wrong before leaves nothing behind, with one exception: a 2.15 server that is killed in the middle finds
 a part of the stream when it starts again. So a lost link says that the name has to be looked at; a second restore
-meets ``StreamExists`` there. A pause of 5 s ends it, without a word from the server.
+meets ``StreamExists`` there. The server ends a restore after 5 s without a chunk, without a word. So the last bytes of a large chunk
+are held back here until the next one comes. If none comes for `PAUSE`, one of these bytes is sent, and so on: a caller may pause for long.
 
 The server wants interest in the very subject of the chunks (a wildcard is none to it), hence `Port.address`.
 """
@@ -57,6 +59,16 @@ T_co = TypeVar("T_co", covariant=True)
 PATIENCE: Final = 10.0
 #: Chunks of a restore under way: enough to hide the road, little enough for the server's inbound queue.
 WINDOW: Final = 8
+#: Seconds without a chunk after which a restore sends a byte of what it holds back. The server gives up after 5 s.
+PAUSE: Final = 2.0
+#: Bytes of a large chunk that are held back for pauses: enough for half an hour.
+RESERVE: Final = 1024
+#: Bytes of chunks that a snapshot keeps at most, with those that are still under way.
+MAX_BYTES: Final = 64 * 1024 * 1024
+#: Bytes that a server has under way at most if nothing else was asked for.
+_SERVER_WINDOW: Final = 8 * 1024 * 1024
+#: Bytes in a second that a server is trusted to unpack at least, after the last chunk of a restore.
+_UNPACKED: Final = 1024 * 1024
 
 
 @frozen
@@ -93,6 +105,8 @@ class TransferTimer(Enum):
 
     #: A sign of life.
     SIGN = "SIGN"
+    #: The next chunk of a restore.
+    CHUNK = "CHUNK"
 
 
 class Transfer(Conversation[T_co]):
@@ -103,6 +117,8 @@ class Transfer(Conversation[T_co]):
     """
 
     __slots__ = ("_about", "_call", "_patience", "_request", "size", "timers")
+
+    ATTENDED: ClassVar[bool] = True
 
     STATE: ClassVar[Codecs] = {**Conversation.STATE, "_call": PLAIN, "size": PLAIN, "timers": PART}
 
@@ -157,6 +173,8 @@ class Snapshot(Transfer[bytes]):
         window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
         check: let the server check what it stores first, which takes longer.
         patience: seconds without a sign of life.
+        max_bytes: bytes of chunks that may wait here, with those that are still under way. Below it a chunk is answered when it
+            comes, above it when another one is taken. 0 answers each chunk when it is taken.
 
     Attributes:
         origin: what `Restore` needs beside the chunks, ``None`` until the server has said it.
@@ -166,12 +184,15 @@ class Snapshot(Transfer[bytes]):
         InvalidConfig: sizes that cannot work.
     """
 
-    __slots__ = ("_all", "_body", "_frames", "chunks", "origin")
+    __slots__ = ("_all", "_body", "_bound", "_chunks", "_owed", "_taken_at", "_waiting", "chunks", "origin")
 
     STATE: ClassVar[Codecs] = {
         **Transfer.STATE,
         "_all": PLAIN,
-        "_frames": PLAIN,
+        "_chunks": PLAIN,
+        "_owed": PLAIN,
+        "_taken_at": PLAIN,
+        "_waiting": PLAIN,
         "chunks": PLAIN,
     }
 
@@ -185,12 +206,15 @@ class Snapshot(Transfer[bytes]):
         window_size: int = 0,
         check: bool = False,
         patience: float = PATIENCE,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         super().__init__(api.stream_snapshot(stream), Asked(what="snapshot", stream=stream), patience)
         if chunk_size and not 1024 <= chunk_size <= 1024 * 1024:
             raise InvalidConfig(f"expected a chunk_size of 1 kB to 1 MB, seen {chunk_size!r}")
         if window_size and not 1024 <= window_size <= 32 * 1024 * 1024:
             raise InvalidConfig(f"expected a window_size of 1 kB to 32 MB, seen {window_size!r}")
+        if max_bytes < 0:
+            raise InvalidConfig(f"expected max_bytes of at least 0, seen {max_bytes!r}")
         wishes = {
             "no_consumers": not consumers,
             "chunk_size": chunk_size,
@@ -198,7 +222,12 @@ class Snapshot(Transfer[bytes]):
             "jsck": check,
         }
         self._body = {name: wish for name, wish in wishes.items() if wish}
-        self._frames: deque[Delivery] = deque()
+        self._bound = max_bytes - (window_size or _SERVER_WINDOW)
+        self._chunks: deque[bytes] = deque()
+        #: Reply subjects of chunks that were not answered when they came, oldest first.
+        self._owed: deque[str] = deque()
+        self._waiting = 0
+        self._taken_at = 0.0
         self.origin: Origin | None = None
         self.chunks = 0
         self._all = False
@@ -238,16 +267,23 @@ class Snapshot(Transfer[bytes]):
             self._sign(now)
             _, _, reply, block, payload = frame
             if payload:
-                self._frames.append(frame)
+                if not self._chunks:
+                    self._taken_at = now
+                self._chunks.append(payload)
+                self._waiting += len(payload)
                 self.chunks += 1
                 self.size += len(payload)
+                if reply:
+                    self._owed.append(reply)
+                    if self._waiting <= self._bound:
+                        self._answer()
             elif not reply:
-                self._over(None if block is None else Message(frame).status)
+                self._over(None if block is None else Message(frame).status, now)
 
     def ticked(self, now: float) -> None:
         """The server is silent for too long, unless it is we who keep it waiting."""
         for _ in self.timers.expired(now):
-            if self._frames:
+            if self._chunks:
                 self._sign(now)
             else:
                 self.end(
@@ -265,25 +301,27 @@ class Snapshot(Transfer[bytes]):
     def end(self, error: JsprotoError | None = None) -> None:
         """End; after an error what is at hand is worth nothing and is not handed out."""
         if error is not None:
-            self._frames.clear()
+            self._chunks.clear()
         super().end(error)
 
     # ------------------------------------------------------------------ the user's side
 
     def take(self, now: float) -> bytes | NeedData | Ended:
-        """The next chunk; tells the server that its window may move."""
-        if not self._frames:
+        """The next chunk; tells the server that its window may move, if it does not know yet."""
+        if not self._chunks:
             return self.nothing()
-        _, _, reply, _, payload = self._frames.popleft()
-        if reply and self.port.up and not self.ended:
-            self.port.publish(Publish(reply, b""))
+        chunk = self._chunks.popleft()
+        self._waiting -= len(chunk)
+        self._taken_at = now
+        if not self.ended:
             self._sign(now)
-        return payload
+            self._answer()
+        return chunk
 
     @property
     def readable(self) -> int:
         """How many chunks are at hand."""
-        return len(self._frames)
+        return len(self._chunks)
 
     @property
     def complete(self) -> bool:
@@ -305,11 +343,19 @@ class Snapshot(Transfer[bytes]):
         body = {"deliver_subject": self.port.subject, **self._body}
         self._call = self.port.call(Call(self._request, to_json(body), None, self._patience))
 
-    def _over(self, status: tuple[int, str] | None) -> None:
+    def _answer(self) -> None:
+        """Tell the server that one more chunk has come, if one was not answered."""
+        if self._owed and self.port.up:
+            self.port.publish(Publish(self._owed.popleft(), b""))
+
+    def _over(self, status: tuple[int, str] | None, now: float) -> None:
         if status is not None:
             row = judge(*status, Place.SNAPSHOT)
             if row.verdict is not Verdict.COMPLETE:
-                self.end(status_error(row, *status, str(self._about)))
+                late = now - self._taken_at
+                slow = f" ({self._waiting} bytes wait for the writer, who took nothing for {late:.1f} s)"
+                about = f"{self._about}{slow if self._chunks else ''}"
+                self.end(status_error(row, *status, about))
                 return
         self._all = True
         self._judge()
@@ -341,6 +387,7 @@ class Restore(Transfer[StreamInfo]):
         "_finish",
         "_flight",
         "_given",
+        "_held",
         "_members",
         "_result",
         "_subject",
@@ -353,6 +400,7 @@ class Restore(Transfer[StreamInfo]):
         "_finish": PLAIN,
         "_flight": PLAIN,
         "_given": PLAIN,
+        "_held": PLAIN,
         "_subject": PLAIN,
         "sent": PLAIN,
     }
@@ -365,6 +413,7 @@ class Restore(Transfer[StreamInfo]):
         self._finish = 0
         self._subject = ""
         self._flight: set[int] = set()
+        self._held = b""
         self._draining = False
         self._result: StreamInfo | None = None
         self._given = False
@@ -406,21 +455,32 @@ class Restore(Transfer[StreamInfo]):
                     raise InvalidResponse(
                         f"{self._about}: expected an empty answer to a chunk, seen {shorten(message.payload)}"
                     )
-            self._settle()
+            self._settle(now)
         except JsprotoError as error:
             self.end(error)
 
     def ticked(self, now: float) -> None:
-        """The server is silent, though it owes an answer."""
-        for _ in self.timers.expired(now):
-            if self._subject and not self._flight and not self._finish:
-                return  # nobody owes anything: it is the user who takes his time
-            self.end(
-                RequestTimeout(
-                    f"{self._about}: expected a sign of life within {self._patience} s, none came: "
-                    f"{self.size} bytes were sent, and no stream was made"
+        """The server is silent, though it owes an answer; or the user is, and the server hears a byte."""
+        for timer in self.timers.expired(now):
+            if timer is TransferTimer.CHUNK:
+                byte, self._held = self._held[:1], self._held[1:]
+                self._send(byte, now)
+            elif self._finish:
+                self.end(
+                    RequestTimeout(
+                        f"{self._about}: expected the stream within {self._finishing:.0f} s of the last of {self.size} bytes, "
+                        f"nothing came: look whether it, or a part of it, is there"
+                    )
                 )
-            )
+            elif (
+                self._flight or not self._subject
+            ):  # else nobody owes anything: it is the user who takes his time
+                self.end(
+                    RequestTimeout(
+                        f"{self._about}: expected a sign of life within {self._patience} s, none came: "
+                        f"{self.size} bytes were sent, and no stream was made"
+                    )
+                )
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """Not permitted."""
@@ -430,12 +490,12 @@ class Restore(Transfer[StreamInfo]):
     def told(self, wish: Wish, now: float) -> None:
         """That was all: the server makes the stream."""
         self._draining = True
-        self._settle()
+        self._settle(now)
 
     # ------------------------------------------------------------------ the user's side
 
     def offered(self, item: object, now: float) -> bool:
-        """Send a chunk, if the window has room.
+        """Send a chunk, if the window has room; its last bytes may go with the next one.
 
         Raises:
             LocalProtocolError: no bytes, or none at all, which would say that this was all.
@@ -449,10 +509,10 @@ class Restore(Transfer[StreamInfo]):
         if not self.room:
             self.refused_put = True
             return False
-        self._flight.add(self.port.call(Call(self._subject, bytes(item), None, self._patience)))
-        self.sent += 1
-        self.size += len(item)
-        self._sign(now)
+        chunk = self._held + bytes(item)
+        sent = len(chunk) - (RESERVE if len(chunk) > 4 * RESERVE else 0)
+        self._held = chunk[sent:]
+        self._send(chunk[:sent], now)
         return True
 
     @property
@@ -494,6 +554,28 @@ class Restore(Transfer[StreamInfo]):
             raise InvalidResponse(f"{self._about}: expected a subject for the chunks, seen {subject!r}")
         self._subject = subject
 
-    def _settle(self) -> None:
-        if self._draining and self._subject and not self._flight and not self._finish and not self.ended:
+    def _send(self, chunk: bytes, now: float) -> None:
+        """Send a chunk, if there is one; while bytes are held back, the server hears one of them in every pause."""
+        if self._held:
+            self.timers.set(TransferTimer.CHUNK, now + PAUSE)
+        else:
+            self.timers.stop(TransferTimer.CHUNK)
+        if chunk:
+            self._flight.add(self.port.call(Call(self._subject, chunk, None, self._patience)))
+            self.sent += 1
+            self.size += len(chunk)
+            self._sign(now)
+
+    @property
+    def _finishing(self) -> float:
+        """Seconds that the server may take from the last chunk to the stream."""
+        return self._patience + self.size / _UNPACKED
+
+    def _settle(self, now: float) -> None:
+        if not self._draining or not self._subject or self._finish or self.ended:
+            return
+        tail, self._held = self._held, b""
+        self._send(tail, now)
+        if not self._flight:
             self._finish = self.port.call(Call(self._subject, b"", None, self._patience))
+            self.timers.set(TransferTimer.SIGN, now + self._finishing)

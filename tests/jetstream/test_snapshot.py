@@ -1,4 +1,4 @@
-"""Snapshot and restore: chunks in order, answers when they are taken, and every way in which it can end."""
+"""Snapshot and restore: chunks in order, answers when they come, and every way in which it can end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jsproto.errors import (
 from jsproto.jetstream.api.errors import AlreadyExists, InvalidRequest, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import SnapshotBroken
-from jsproto.jetstream.snapshot import PATIENCE, WINDOW, Origin, Restore, Snapshot
+from jsproto.jetstream.snapshot import PATIENCE, PAUSE, RESERVE, WINDOW, Origin, Restore, Snapshot
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub
 
@@ -83,21 +83,61 @@ def test_a_snapshot_listens_on_a_subject_of_its_own_and_asks_for_it() -> None:
 
 
 @pytest.mark.parametrize("end", [None, b"NATS/1.0 204\r\n\r\n"])
-def test_chunks_are_answered_when_they_are_taken_and_the_end_ends_it(end: bytes | None) -> None:
+def test_chunks_are_answered_when_they_come_and_the_end_ends_it(end: bytes | None) -> None:
     feed = snapshot()
     replied(feed, feed._call, SAID)
     chunk(feed, b"one", "ack.1")
+    assert acked(feed) == ["ack.1"]
     chunk(feed, b"two", "ack.2")
     chunk(feed, b"rest")
-    assert (acked(feed), feed.readable) == ([], 3)
+    assert (acked(feed), feed.readable) == (["ack.1", "ack.2"], 3)
 
     assert feed.take(0.0) == b"one"
-    assert acked(feed) == ["ack.1"]
+    assert acked(feed) == ["ack.1", "ack.2"]
     chunk(feed, b"", "", end)
 
     assert [feed.take(0.0), feed.take(0.0), feed.take(0.0)] == [b"two", b"rest", ENDED]
     assert (feed.complete, feed.chunks, feed.size) == (True, 3, 10)
     assert (feed.origin.config.name, feed.origin.state.messages) == ("S", 5)
+
+
+def test_above_the_bound_each_chunk_that_is_taken_answers_one_that_waits_n106() -> None:
+    feed = snapshot(window_size=4096, max_bytes=4096 + 5)
+    for number in range(4):
+        chunk(feed, b"abc", f"ack.{number}")
+    assert acked(feed) == ["ack.0"]  # with the second one 6 bytes wait
+
+    for number in range(3):
+        feed.take(0.0)
+
+        assert acked(feed) == [f"ack.{each}" for each in range(number + 2)]
+    feed.take(0.0)
+    assert len(acked(feed)) == 4
+
+
+def test_without_room_a_chunk_is_answered_when_it_is_taken() -> None:
+    feed = snapshot(max_bytes=0)
+    chunk(feed, b"one", "ack.1")
+    assert acked(feed) == []
+    feed.take(0.0)
+    assert acked(feed) == ["ack.1"]
+
+
+def test_a_server_that_gave_up_on_a_slow_writer_is_told_as_such_n106() -> None:
+    feed, quick = snapshot(), snapshot()
+    for each in (feed, quick):
+        chunk(each, b"one", "ack.1", now=1.0)
+        chunk(each, b"three", "ack.2", now=1.0)
+    assert [quick.take(1.0), quick.take(1.0)] == [b"one", b"three"]
+    for each in (feed, quick):
+        chunk(each, b"", "", b"NATS/1.0 408 No Flow Response\r\n\r\n", now=7.5)
+
+    with pytest.raises(
+        SnapshotBroken, match=r"8 bytes wait for the writer, who took nothing for 6\.5 s.*No Flow"
+    ):
+        feed.take(7.5)
+    with pytest.raises(SnapshotBroken, match="expected snapshot, stream S to be served"):
+        quick.take(7.5)
 
 
 def test_the_answer_may_come_behind_the_end_and_is_waited_for() -> None:
@@ -227,7 +267,14 @@ def test_the_state_of_a_snapshot_can_be_put_back() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"chunk_size": 5}, {"chunk_size": 2**21}, {"window_size": 1}, {"window_size": 2**26}, {"patience": 0.0}],
+    [
+        {"chunk_size": 5},
+        {"chunk_size": 2**21},
+        {"window_size": 1},
+        {"window_size": 2**26},
+        {"patience": 0.0},
+        {"max_bytes": -1},
+    ],
 )
 def test_sizes_that_cannot_work_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InvalidConfig):
@@ -381,6 +428,63 @@ def test_a_server_that_owes_an_answer_and_is_silent_ends_it() -> None:
 
     with pytest.raises(RequestTimeout, match="1 bytes were sent, and no stream was made"):
         sink.take(30.0)
+
+
+def payloads(sink: Restore) -> list[bytes]:
+    """What was sent to the subject of the chunks."""
+    return [each.payload for each in sink.port.commands[1:]]
+
+
+def test_while_the_user_pauses_the_server_hears_a_byte_now_and_then() -> None:
+    sink = restore()
+    data = bytes(range(256)) * 40
+    sink.offered(data, 0.0)
+    assert payloads(sink) == [data[:-RESERVE]]  # the rest waits for a pause
+    answered(sink)
+    for moment in (PAUSE, 2 * PAUSE, 3 * PAUSE):
+        sink.ticked(moment - 0.1)
+        sink.ticked(moment)
+        answered(sink)
+    assert [len(each) for each in payloads(sink)[1:]] == [1, 1, 1]
+
+    sink.offered(data, 7.0)
+    sink.offered(b"small", 7.0)
+    assert sink.deadline == 7.0 + PATIENCE  # nothing is held back, the server owes answers
+    answered(sink)
+    sink.offered(data, 8.0)
+    sink.told(Wish.DRAIN, 8.0)
+    answered(sink)
+
+    assert payloads(sink)[-1] == b""
+    assert b"".join(payloads(sink)) == data + data + b"small" + data
+    assert sink.size == 3 * len(data) + 5
+
+
+def test_a_pause_that_outlasts_what_was_held_back_sends_nothing_more() -> None:
+    sink = restore()
+    sink.offered(b"x" * 4 * RESERVE + b"y", 0.0)
+    now = 0.0
+    while (moment := sink.deadline) is not None and moment < 1e6:
+        answered(sink)
+        now = moment
+        sink.ticked(now)
+
+    assert sink.size == 4 * RESERVE + 1
+    assert now > RESERVE * PAUSE
+
+
+def test_unpacking_may_take_longer_than_an_answer_and_its_end_is_not_guessed() -> None:
+    sink = restore(patience=3.0)
+    for _ in range(40):
+        sink.offered(b"x" * 2**18, 0.0)
+        answered(sink)
+    sink.told(Wish.DRAIN, 0.0)
+    answered(sink)
+    assert sink.deadline == pytest.approx(13.0)  # 10 MB more than the patience
+    sink.ticked(13.0)
+
+    with pytest.raises(RequestTimeout, match="look whether it, or a part of it, is there"):
+        sink.take(13.0)
 
 
 def test_without_a_link_a_restore_asks_when_there_is_one() -> None:

@@ -82,6 +82,41 @@ def test_a_stream_comes_back_as_it_was_on_another_server(js, there, within) -> N
     stream.delete()
 
 
+def test_a_caller_who_does_not_take_for_long_loses_nothing_n106(js, within) -> None:
+    with within(60.0):
+        stream = filled(
+            js, amount=400, size=50_000
+        )  # more than twice what the server sends without an answer
+        total = stream.info().state.bytes
+        with stream.snapshot() as feed:
+            chunks = [next(feed)]
+            while feed.feed.size < total * 0.9:  # the chunks come, and are answered, while nobody takes
+                pass
+            chunks += feed
+
+        assert feed.feed.complete
+        assert sum(map(len, chunks)) == feed.feed.size
+    stream.delete()
+
+
+def test_a_caller_who_does_not_put_for_long_restores_all(js, there, within) -> None:
+    with within(60.0):
+        stream = filled(js)
+        origin, chunks = taken(stream)
+        with there.restore(origin) as sink:
+            sink.put(chunks[0] + chunks[1])
+            sent = sink.window.sent
+            while sink.window.sent < sent + 3:  # more than the 5 s after which the server gives up
+                pass
+            for chunk in chunks[2:]:
+                sink.put(chunk)
+            sink.drain()
+            (made,) = list(sink.results())
+
+        assert made.state.messages == 200
+    stream.delete()
+
+
 def test_without_its_consumers_it_has_none(js, there, within) -> None:
     with within(30.0):
         stream = filled(js, amount=5)

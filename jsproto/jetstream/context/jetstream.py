@@ -797,7 +797,8 @@ class JetStream:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
         Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
-        in the middle may hold a part of it afterwards (2.15). The server waits for 5 s for the next chunk. On the server where a stream of that name was deleted a moment ago, its files may still be on their
+        in the middle may hold a part of it afterwards (2.15). The server gives up after 5 s without a chunk, so the last bytes of
+        each chunk of 4 kB and more are held back and sent one by one while the caller pauses; have the first chunk at hand when the sink is opened. On the server where a stream of that name was deleted a moment ago, its files may still be on their
         way out (2.15): the restore then fails (10062), and the next one will do.
 
         Args:
@@ -807,7 +808,7 @@ class JetStream:
         Raises:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
-            RequestTimeout: the server fell silent; no stream was made.
+            RequestTimeout: the server fell silent; the message says whether a stream may have been made.
             Disconnected: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """

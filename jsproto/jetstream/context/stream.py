@@ -43,7 +43,7 @@ from jsproto.jetstream.settings import (
     configured,
     seconds_of,
 )
-from jsproto.jetstream.snapshot import PATIENCE, Snapshot
+from jsproto.jetstream.snapshot import MAX_BYTES, PATIENCE, Snapshot
 from jsproto.jetstream.window import PublishWindow
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
@@ -450,11 +450,13 @@ class Stream:
         window_size: int = 0,
         check: bool = False,
         patience: float = PATIENCE,
+        max_bytes: int = MAX_BYTES,
     ) -> Snapshot:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
 
-        Chunks are to be written somewhere as they come, ``origin`` of the feed with them: the server waits for 5 s for who
-        does not take. The feed ends well when all has come, and raises if not; then what came is worth nothing.
+        Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
+        him here. Beyond that the server waits for 5 s (2 s before 2.12) and gives up. The feed ends well when all has come, and
+        raises if not; then what came is worth nothing.
 
         Args:
             consumers: also its consumers.
@@ -462,6 +464,7 @@ class Stream:
             window_size: bytes that may be under way, up to 32 MB; 0 leaves it to the server (8 MB; 2.12).
             check: let the server check what it stores first, which takes longer.
             patience: seconds without a sign of life.
+            max_bytes: bytes of chunks that may wait here, with those that are still under way.
 
         Raises:
             StreamNotFound: it is gone.
@@ -478,6 +481,7 @@ class Stream:
             window_size=window_size,
             check=check,
             patience=patience,
+            max_bytes=max_bytes,
         )
 
     @property
