@@ -186,6 +186,17 @@ def test_a_time_to_live_below_that_of_the_markers_is_refused_where_the_server_wo
     assert kept == [("A", "1"), ("B", "2"), ("Nats-TTL", "30")]
 
 
+def test_a_stream_with_one_message_for_each_subject_takes_any_time_to_live(js, make, since):
+    """Servers lengthen no time to live there, so nothing is refused either."""
+    if not since(2, 11):
+        pytest.skip("2.11")
+    markers = {"subject_delete_marker_ttl": timedelta(seconds=30), "allow_rollup_hdrs": True}
+    stream = make(allow_msg_ttl=True, max_msgs_per_subject=1, **markers)
+    stream.publish("p.a", ttl=timedelta(seconds=20))
+
+    assert stream.messages.last("p.a").headers["Nats-TTL"] == "20"
+
+
 def test_counters_count_exactly(js, make, since):
     if not since(2, 12):
         pytest.skip("2.12")

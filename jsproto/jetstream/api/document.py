@@ -144,6 +144,18 @@ class Document:
                 values[name] = value
         return cls(extra=rest, **values)
 
+    def unread(self) -> tuple[str, ...]:
+        """Names of members that came with a value of another form than the API says, those of documents within with a dot."""
+        names: list[str] = []
+        for name, _, _ in table(type(self)):
+            value: object = getattr(self, name)
+            if name in self.extra:
+                names.append(name)
+            for each in cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,):
+                if isinstance(each, Document):
+                    names += [f"{name}.{inner}" for inner in each.unread()]
+        return tuple(names)
+
     def _other_members(self) -> dict[str, object]:
         extra: object = self.extra
         if not isinstance(extra, Mapping):

@@ -110,6 +110,8 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
         config = StreamConfig.from_wire(asked)
     except InvalidResponse as error:
         return invalid_json(profile, str(error))
+    if config.unread():
+        return invalid_json(profile, f"cannot read {config.unread()[0]}")
     return _first(findings(STREAM_RULES, stream_facts(config), pedantic=pedantic), asked, profile)
 
 
@@ -126,6 +128,8 @@ def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic:
         config = ConsumerConfig.from_wire(asked)
     except InvalidResponse as error:
         return Against(invalid_json(profile, str(error)), None)
+    if config.unread():
+        return Against(invalid_json(profile, f"cannot read {config.unread()[0]}"), None)
     facts = consumer_facts(config, StreamConfig.from_wire(stream))
     found = list(findings(CONSUMER_RULES, facts, pedantic=pedantic))
     return Against(

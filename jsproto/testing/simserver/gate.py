@@ -321,9 +321,13 @@ class Gate:
         return ttl
 
     def _no_shorter(self, block: bytes, ttl: int | None) -> tuple[bytes, int | None]:
-        """A message lives no shorter than the markers of the stream; its header says what it has become, behind the others."""
-        least = integer(self._stream.config, "subject_delete_marker_ttl") // SECOND
-        if not ttl or not 0 < ttl < least:
+        """A message lives no shorter than the markers of the stream; its header says what it has become, behind the others.
+
+        A stream with one message for each subject leaves the time as it is.
+        """
+        config = self._stream.config
+        least = integer(config, "subject_delete_marker_ttl") // SECOND
+        if not ttl or not 0 < ttl < least or integer(config, "max_msgs_per_subject") == 1:
             return block, ttl
         lines = [line for line in block.split(b"\r\n") if not line.startswith(b"Nats-TTL:")]
         lines[-2:-2] = [b"Nats-TTL: %d" % least]

@@ -110,6 +110,7 @@ def test_a_value_that_cannot_be_read_costs_that_member_and_is_written_back(odd: 
     assert read.to_wire() == {"name": "o", "count": 3, **odd, "later": 1}
     assert Outer.from_wire(read.to_wire()) == read
     assert read.evolve(count=4).to_wire()[name] == odd[name]
+    assert read.unread() == (name,)
 
 
 def test_a_member_that_is_set_replaces_the_value_that_could_not_be_read() -> None:
@@ -123,6 +124,7 @@ def test_a_value_that_cannot_be_read_within_a_member_costs_the_innermost_one_tha
     read = Outer.from_wire({"name": "o", "inners": [{"name": "i"}, {"name": "j", "size": "x"}]})
 
     assert read.inners == (Inner(name="i"), Inner(name="j", extra={"size": "x"}))
+    assert read.unread() == ("inners.size",)
 
 
 @pytest.mark.parametrize(

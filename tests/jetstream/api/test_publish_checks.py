@@ -138,6 +138,12 @@ def test_what_a_schedule_publishes_lives_no_shorter_than_the_markers_either() ->
     assert [each.setting for each in found] == ["subject_delete_marker_ttl"]
 
 
+def test_where_each_subject_has_one_message_any_time_to_live_will_do() -> None:
+    stream = MARKERS.evolve(max_msgs_per_subject=1)
+
+    assert check_publish(stream, "s.a", b"", PublishOptions(ttl=timedelta(seconds=5))) == ()
+
+
 def test_the_time_to_live_of_a_schedule_needs_what_any_other_needs() -> None:
     found = check_publish(config(allow_msg_schedules=True), "s.a", b"", later(ttl="never"))
 

@@ -205,6 +205,16 @@ def test_a_marker_stands_where_the_last_message_of_a_subject_was(make):
     assert state(client)["messages"] == 0
 
 
+def test_a_time_to_live_stays_as_it_is_where_each_subject_has_one_message(make):
+    stream = {"allow_msg_ttl": True, "subject_delete_marker_ttl": 5 * 10**9, "allow_rollup_hdrs": True}
+    client = make(stream={**stream, "max_msgs_per_subject": 1}, consumer={})
+    client.pub("s.a", "x", headers="Nats-TTL: 2")
+    client.pull(batch=9)
+
+    assert "Nats-TTL: 2~" in client.hear()
+    assert heard_markers(client.wait(2.01)) == 1
+
+
 @pytest.mark.parametrize(
     "batch", ["", "Nats-Batch-Id: b\r\nNats-Batch-Sequence: 1\r\nNats-Batch-Commit: 1\r\n"]
 )
