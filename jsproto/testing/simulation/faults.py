@@ -60,6 +60,8 @@ FAULTS: Final[tuple[Kind, ...]] = (
 
 #: Faults with draws of their own, so that a seed without them is what it was before there were any.
 MORE_FAULTS: Final[tuple[Kind, ...]] = (
+    Kind("flap", 4, (2.0, 40.0), (0.05, 2.0)),  # of a link: size is how long each one lives
+    Kind("brief", 4, (5.0, 60.0), (0.05, 1.0)),  # the same, and no answer comes as fast as that
     Kind(
         "remove", 4, (1.0, 30.0)
     ),  # of the server: a consumer that readers made themselves, or one that pushes

@@ -13,7 +13,7 @@ from jsproto.jetstream.api.enums import ReplayPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.ordered import OrderedConsumer, OrderedState
 from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.view import Messages
 from jsproto.signals import ENDED
@@ -105,6 +105,13 @@ class Orders(Worker):
         """Missed heartbeats, and consumers that were given up."""
         return self.missed + (0 if self.feed is None else self.feed.resets)
 
+    def replays(self) -> bool:
+        """A server that replays answers no pull before the next message is due, so a new consumer may be under way as well."""
+        feed = self.feed
+        if feed is None or not feed.options.paced:
+            return False
+        return super().replays() or feed.state is not OrderedState.READING
+
     def unheard(self) -> bool:
         """Who is pushed to hears nothing but heartbeats of that, and expects none before the first."""
         feed = self.feed
@@ -126,7 +133,7 @@ class Orders(Worker):
         newest = 0 if stream is None else max((each.seq for each in stream.after(self.last + 1)), default=0)
         feed = self.feed
         consumer = None if feed is None else self.world.truth.consumer(feed.incarnation.name)
-        paced = consumer is not None and consumer.paced
+        paced = self.replays()
         if newest > self.last and not paced:
             raise RuleBroken("lost", f"{self.name} is at {self.last} of {newest} in a calm: {self.shown()}")
         if feed is None:

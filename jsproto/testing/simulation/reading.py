@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Final, cast
 
 from attrs import evolve
 
@@ -11,6 +11,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.errors import JsprotoError, OutboundFull
 from jsproto.jetstream.ack import IN_PROGRESS, NAK, TERM, Nak
+from jsproto.jetstream.api.errors import ConsumerNotFound, StreamNotFound
 from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
@@ -20,6 +21,9 @@ from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.documents import Table, integer
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
+
+#: Faults after which a consumer is not there for a while.
+_GONE: Final = ("delete_consumer", "delete_stream", "power")
 
 
 class Reader(Worker):
@@ -197,7 +201,13 @@ class Consumes(Reader):
         self.woken = True
 
     def _ended(self, error: JsprotoError | None, now: float) -> None:
-        well = self.leaving if error is None else isinstance(error, ConsumerDeleted) and self.bereaved
+        if error is None:
+            well = self.leaving
+        elif isinstance(error, (ConsumerNotFound, StreamNotFound)):
+            # Who pulls while it is not there, and was not told to wait for it, is told so.
+            well = self.options.on_deleted is OnDeleted.END and self.world.troubled(*_GONE)
+        else:
+            well = isinstance(error, ConsumerDeleted) and self.bereaved
         if not well:
             raise RuleBroken("end", f"{self.name} ended though nobody wanted it: {error!r}: {self.shown()}")
         self.missed = self.vain

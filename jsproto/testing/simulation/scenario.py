@@ -26,7 +26,7 @@ KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ord
 #: Those that read from a consumer.
 READERS: Final = frozenset({"consume", "steady", "fetch", "next", "ordered", "push", "group", "read"})
 #: Kinds of workloads that a world may hold beside those; they have draws of their own, so the rest of a seed is as it was without them.
-MORE_KINDS: Final = ("ordered", "read", "list")
+MORE_KINDS: Final = ("group", "ordered", "read", "get", "list")
 #: Seconds of a storm, from and to.
 STORM: Final = (60.0, 400.0)
 #: Seconds of a calm; publishing from the side ends so many seconds before its end.

@@ -258,6 +258,42 @@ def test_a_replay_keeps_the_original_distances_until_it_has_caught_up(make):
     assert numbers(client.hear()) == [(1, 4, 4, 0)]
 
 
+def test_a_replay_says_nothing_before_the_next_message_is_due(make):
+    """Seen on 2.15.1, for pull consumers too: their pulls end late."""
+    client = make()
+    for moment in (0.0, 5.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 10.0
+    config = {
+        "durable_name": "C",
+        "deliver_subject": "d.x",
+        "replay_policy": "original",
+        "idle_heartbeat": 500_000_000,
+    }
+    client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 10.0)
+    listen(client)
+
+    assert client.wait(4.9).hear() == ""
+    assert numbers(client.wait(0.2).hear()) == [(1, 2, 2, 0)]
+    assert "100 Idle Heartbeat" in client.wait(0.5).hear()
+
+
+def test_pulls_end_late_while_a_replay_holds_a_message_back(make):
+    client = make()
+    for moment in (0.0, 5.0, 5.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 10.0
+    config = {"durable_name": "C", "ack_policy": "none", "replay_policy": "original"}
+    client.server.request("CONSUMER.CREATE.S.C", {"stream_name": "S", "config": config}, 10.0)
+    client.pull(batch=10, expires=1_000_000_000, idle_heartbeat=300_000_000)
+
+    assert numbers(client.hear()) == [(1, 1, 1, 2)]
+    assert client.wait(4.9).hear() == ""
+    late = client.wait(0.2).hear()
+    assert "408 Request Timeout" in late
+    assert numbers(late)[0] == (1, 2, 2, 1)
+
+
 def test_a_message_that_a_replay_held_back_when_the_server_was_killed_comes_all_the_same(make, client_of):
     client = make()
     for moment in (0.0, 5.0):
