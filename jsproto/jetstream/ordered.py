@@ -21,7 +21,7 @@ Later ones never give up: only a stream that is gone, or a configuration that th
 At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
 
 The parts: `Position` says where to begin and, with `Census` where subjects count, when all has come that was there; `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
-attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, a `View` makes items of messages.
+attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, `ReplayWatch` asks for it in the silence of a replay, a `View` makes items of messages.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from jsproto.jetstream.ordered_config import Form, OrderedOptions
 from jsproto.jetstream.ordered_intake import Intake
 from jsproto.jetstream.ordered_pulls import Pulls
 from jsproto.jetstream.ordered_pushes import Pushes
+from jsproto.jetstream.ordered_replay import ReplayWatch
 from jsproto.jetstream.ordered_states import (
     FATAL,
     FATAL_AT_FIRST,
@@ -117,6 +118,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         position: where the reader is; to look at.
         census: which subjects were seen, for ``last_per_subject``; to look at.
         intake: how messages come; to look at.
+        replay: asks for the consumer in the silence of a replay; to look at.
     """
 
     __slots__ = (
@@ -140,6 +142,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "position",
         "reason",
         "repeated",
+        "replay",
         "resets",
         "state",
         "strays",
@@ -165,6 +168,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "position": PART,
         "reason": End,
         "repeated": PLAIN,
+        "replay": PART,
         "resets": PLAIN,
         "state": OrderedState,
         "strays": PLAIN,
@@ -192,6 +196,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         pulls = self.options.pulls
         form = Pushes if self.options.form is Form.PUSH else Pulls
         self.intake: Intake = form(self.backlog, pulls, paced=self.options.paced)
+        self.replay = ReplayWatch(api, self.stream, self.options.create_timeout)
         self.leftovers = Leftovers(api, self.stream, self.options.create_timeout)
         self._api = api
         self._plain = isinstance(view, Messages)
@@ -295,6 +300,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
                 return
         if self.census.replied(self.port, token, frame, now):
             self._survey(now)
+        elif self.replay.replied(self.port, token, frame, now):
+            self._look_after(now)
         elif not self.leftovers.replied(self.port, token, frame, now):
             self._late(frame, now)
         self._rest()
@@ -311,6 +318,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.leftovers.ticked(self.port, now)
         self.census.ticked(self.port, now)
         self._survey(now)
+        self.replay.ticked(self.port, now)
+        self._look_after(now)
         for _ in self._timers.expired(now):
             self._attempt(now)
         if self.state is OrderedState.READING:
@@ -321,6 +330,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """The incarnation is lost with the link: what its inbox would still get, nobody hears."""
         self.leftovers.link_down()
         self.census.link_down()
+        self.replay.end()
         self._timers.clear()
         if self.state is OrderedState.READING or self.incarnation.script is not None:
             self.leftovers.add(self.incarnation.name, self.port, now)
@@ -353,6 +363,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.leftovers.refused(self.port, subject, error, now)
         self.census.refused(self.port, subject, error, now)
         self._survey(now)
+        self.replay.refused(self.port, subject, error, now)
+        self._look_after(now)
         if not self.ended and subject and subject in {self.intake.subject, self.port.subject}:
             if not self._proven:
                 self.port.notify(PullNotice.REFUSED, error)
@@ -396,9 +408,11 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self.leftovers.deadline,
             self.incarnation.deadline,
             self.census.deadline,
+            self.replay.deadline,
         ]
         if self.state is OrderedState.READING and not self._overdue:
-            moments += [self.intake.deadline, self.intake.liveness.deadline]
+            liveness = self.intake.liveness
+            moments += [self.intake.deadline, liveness.deadline, self.replay.due(liveness.since)]
         return min((at for at in moments if at is not None), default=None)
 
     @property
@@ -445,6 +459,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def _created(self, info: ConsumerInfo, now: float) -> None:
         self._move(OrderedInput.CREATED)
         self.intake.begin(self._api.consumer_msg_next(self.stream, info.name), now)
+        if self.intake.replaying:
+            self.replay.begin(info.name, self.intake.liveness.period, now)
         if self.position.created(info):
             self._caught_up(now)
         else:
@@ -480,6 +496,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """The incarnation is worth nothing from this moment on."""
         self._move(OrderedInput.LOST)
         self.intake.void(end)
+        self.replay.end()
         self._overdue = False
 
     def _reset(self, now: float, *, deleted: bool = False, later: bool = False) -> None:
@@ -618,6 +635,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
     def _heartbeat(self, block: bytes, now: float) -> None:
         """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
         idle = self.intake.heartbeat(block, self.port, now)
+        if not self.intake.replaying:
+            self.replay.end()
         last = sequence_of(block, b"Nats-Last-Consumer")
         if last is None:
             return
@@ -660,11 +679,19 @@ class OrderedConsumer(Conversation[T], Generic[T]):
                 self._overdue = True
             else:
                 self._silent(now)
+        due = self.replay.due(self.intake.liveness.since)
+        if due is not None and due <= now and self.state is OrderedState.READING:
+            self.replay.ask(self.port, now)
         if self.state is OrderedState.READING and not self._overdue:
             if self.intake.ticked(now):
                 self._reset(now)
             else:
                 self.intake.ask(self.port, now)
+
+    def _look_after(self, now: float) -> None:
+        """In the silence of a replay the server has said whether the consumer is there."""
+        if self.replay.gone and self.state is OrderedState.READING:
+            self._reset(now, deleted=True)
 
     def _silent(self, now: float) -> None:
         liveness = self.intake.liveness
@@ -684,6 +711,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.end(error)
         self.intake.void(reason)
         self.census.forget()
+        self.replay.end()
         self._timers.clear()
         self._overdue = False
         if self.state is OrderedState.READING:

@@ -117,6 +117,11 @@ class Intake(Stateful):
         return False
 
     @property
+    def replaying(self) -> bool:
+        """Whether a silent server proves nothing, and nothing but a question tells whether the consumer is there."""
+        return False
+
+    @property
     def behind(self) -> int:
         """Messages that wait outside of the backlog."""
         return 0

@@ -126,6 +126,11 @@ class Pushes(Intake):
             self.flow.assured()
 
     @property
+    def replaying(self) -> bool:
+        """Under replay original, until the first heartbeat."""
+        return self._replaying
+
+    @property
     def behind(self) -> int:
         """Messages behind questions."""
         return self.flow.behind

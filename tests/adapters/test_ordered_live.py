@@ -386,6 +386,27 @@ def busy(url: str, subjects: list[str]) -> Iterator[None]:
         writer.join()
 
 
+def test_a_consumer_that_is_deleted_in_a_replay_beside_a_busy_writer_is_noticed(nats_server):
+    """The replay never comes to rest, so the server never sends a heartbeat."""
+    name = "REPLAYED"
+    with within(60), connect(nats_server.url) as nc, busy(nats_server.url, [f"{name}.1"]):
+        stream = nc.jetstream().create_stream(name=name, subjects=[f"{name}.*"])
+        feed = ordered(
+            name,
+            form=Form.PUSH,
+            config=ConsumerConfig(replay_policy="original"),
+            pulls=ConsumeOptions(idle_heartbeat=0.5, expires=30.0),
+        )
+        with nc.stream(feed) as messages:
+            got = [next(messages).metadata.stream_sequence for _ in range(50)]
+            delete_all(stream)
+            while feed.resets == 0:
+                got.append(next(messages).metadata.stream_sequence)
+            got += [next(messages).metadata.stream_sequence for _ in range(50)]
+
+    assert got == list(range(1, len(got) + 1))
+
+
 @pytest.mark.parametrize("history", [1, 5, -1])
 @pytest.mark.parametrize("form", list(Form))
 @each_version

@@ -6,7 +6,7 @@ import pytest
 
 from jsproto.core.conversation import Port, Wish
 from jsproto.core.feed import Backlog
-from jsproto.errors import InvalidConfig
+from jsproto.errors import InvalidConfig, PermissionViolation
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice, OrderedState
 from jsproto.jetstream.ordered_intake import Intake
@@ -15,10 +15,11 @@ from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import End
 from jsproto.jetstream.view import View
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.wire.commands import Ping
+from jsproto.wire.commands import Ping, Publish
 from tests.jetstream.ordered_rig import LOST, Rig
 
 FC = "$JS.FC.S.C."
+CONSUMER_INFO = "$JS.API.CONSUMER.INFO.S."
 
 
 def pushed(**how) -> Rig:
@@ -385,6 +386,124 @@ def test_under_replay_original_a_heartbeat_before_the_answer_to_the_creation_sta
     rig.run_to(11.0)
 
     assert len(rig.creates) == 2
+
+
+PACED = {"replay_policy": "original"}
+
+
+def asked(rig: Rig) -> list[str]:
+    """The consumers that were asked for, each time."""
+    rig.look()
+    subjects = [each.subject for each in rig.log if isinstance(each, Publish)]
+    return [each.removeprefix(CONSUMER_INFO) for each in subjects if each.startswith(CONSUMER_INFO)]
+
+
+def told(rig: Rig, answer: dict[str, object]) -> Rig:
+    """The server answers the last question for a consumer."""
+    rig.look()
+    questions = [
+        each for each in rig.log if isinstance(each, Publish) and each.subject.startswith(CONSUMER_INFO)
+    ]
+    return rig.reply(int(questions[-1].reply.rpartition(".")[2]), answer)
+
+
+def refusal(code: int, err_code: int) -> dict[str, object]:
+    return {"error": {"code": code, "err_code": err_code, "description": "no"}}
+
+
+def test_in_the_silence_of_a_replay_the_server_is_asked_whether_the_consumer_is_there():
+    """Beside a writer that never pauses a replay sends no heartbeat, so a deletion could go unnoticed for ever."""
+    rig = pushed(config=PACED).ok()
+    rig.data(1, pending=3)
+    rig.take()
+    rig.run_to(9.9)
+    assert asked(rig) == []
+    rig.at(9.9).data(2, pending=3)
+    rig.take()
+    rig.run_to(19.8)
+    assert asked(rig) == []
+    rig.run_to(20.0)
+    assert asked(rig) == [rig.creates[0].name]
+
+    told(rig, refusal(404, 10014))
+
+    assert rig.starts[-1]["opt_start_seq"] == 3
+    assert OrderedNotice.RESET in rig.notices
+    assert rig.deleted == []
+
+
+def test_a_consumer_that_is_there_is_asked_for_again_as_long_as_the_silence_lasts():
+    rig = pushed(config=PACED).ok()
+    name = rig.creates[0].name
+    for turn in (1, 2, 3):
+        rig.run_to(10.0 * turn)
+        told(rig, {"stream_name": "S", "name": name, "config": {}})
+
+    assert asked(rig) == [name] * 3
+    assert len(rig.creates) == 1
+
+
+@pytest.mark.parametrize("answer", [refusal(503, 10008), {}, {"stream": "ALL", "seq": 1}])
+def test_an_answer_that_does_not_say_not_found_changes_nothing(answer):
+    rig = pushed(config=PACED).ok()
+    rig.run_to(10.0)
+    told(rig, answer)
+    rig.run_to(100.0)
+
+    assert len(rig.creates) == 1
+    assert len(asked(rig)) > 5
+
+
+def test_a_question_that_is_not_answered_is_asked_again():
+    rig = pushed(config=PACED).ok()
+    rig.run_to(10.0)
+    rig.tick(12.0)
+    assert len(asked(rig)) == 1
+    rig.run_to(31.0)
+
+    assert len(asked(rig)) == 3
+    assert len(rig.creates) == 1
+
+
+def test_who_may_not_ask_asks_once():
+    rig = pushed(config=PACED).ok()
+    rig.run_to(10.0)
+    subject = CONSUMER_INFO + rig.creates[0].name
+    rig.ordered.refused(subject, PermissionViolation("no", subject), rig.now)
+    rig.run_to(500.0)
+
+    assert (len(asked(rig)), len(rig.creates)) == (1, 1)
+
+
+def test_nobody_asks_behind_the_first_heartbeat_and_over_a_new_link_the_new_consumer_is_asked_for():
+    rig = pushed(config=PACED).ok()
+    rig.heartbeat(0)
+    rig.run_to(9.0)
+    assert asked(rig) == []
+    rig.down().at(10.0).up().gone().ok()
+    rig.run_to(20.0)
+
+    assert asked(rig) == [rig.creates[-1].name]
+    assert rig.creates[-1].name != rig.creates[0].name
+
+
+def test_what_is_asked_in_a_replay_is_state_that_can_be_put_back():
+    rig = pushed(config=PACED).ok()
+    rig.run_to(10.0)
+    clone(rig)
+    told(rig, refusal(404, 10014))
+
+    assert len(rig.creates) == 2
+
+
+def test_an_end_while_the_question_is_open_ends_it():
+    rig = pushed(config=PACED).ok()
+    rig.run_to(10.0)
+    rig.ordered.told(Wish.STOP, 10.0)
+    told(rig, refusal(404, 10014))
+
+    assert len(rig.creates) == 1
+    assert rig.ordered.ended
 
 
 def test_closed_while_the_link_is_down_nothing_is_answered():

@@ -1,0 +1,127 @@
+"""Whether the consumer of an ordered reader is still there, while the server replays at the original pace in silence.
+
+Theory. With replay policy ``original`` the server sends no heartbeat before the replay is over. It never is over beside a steady
+writer. A silence then means either a pause in the original traffic or a consumer that somebody has deleted, and nothing
+that comes tells which. So after a silence of one heartbeat period the reader asks for CONSUMER.INFO. "Not found" is a reset;
+any other answer changes nothing, and the next question follows a period later. A reset without a question would break the pace.
+
+The pull form does not need this. The server ends each open pull of a deleted consumer, and each pull has an expiry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, cast
+
+from jsproto.core.conversation import Port
+from jsproto.core.procedure import Script
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.errors import JsprotoError, PermissionViolation
+from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.errors import NotFound
+from jsproto.jetstream.api.procedures import consumer_info
+from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.wire.frames import Delivery
+
+
+class ReplayWatch(Stateful):
+    """The question for one incarnation after the other.
+
+    Args:
+        api: where the API is.
+        stream: the stream.
+        timeout: seconds for each answer.
+
+    Attributes:
+        gone: the server has said that the consumer is not there.
+    """
+
+    __slots__ = ("_api", "_asked", "_name", "_period", "_script", "_stream", "_timeout", "gone")
+
+    STATE: ClassVar[Codecs] = {"_asked": PLAIN, "_name": PLAIN, "_period": PLAIN, "gone": PLAIN}
+
+    def __init__(self, api: ApiSubjects, stream: str, timeout: float) -> None:
+        self._api = api
+        self._stream = stream
+        self._timeout = timeout
+        self._script: Script[ConsumerInfo] | None = None
+        self._name = ""
+        self._period = 0.0
+        self._asked = 0.0
+        self.gone = False
+
+    def begin(self, name: str, period: float, now: float) -> None:
+        """A consumer was made whose server may be silent; it is asked for after ``period`` seconds of silence."""
+        self._name = name
+        self._period = period
+        self._asked = now
+
+    def end(self) -> None:
+        """Nobody needs to know any more: the consumer is given up, or its server sends heartbeats now."""
+        self._script = None
+        self._name = ""
+        self.gone = False
+
+    def due(self, since: float) -> float | None:
+        """When to ask, if nothing has come since that moment; ``None`` for never, or while an answer is waited for."""
+        if not self._name or self._script is not None:
+            return None
+        return max(since, self._asked) + self._period
+
+    def ask(self, port: Port, now: float) -> None:
+        """Ask whether the consumer is there."""
+        self._asked = now
+        self._script = self._asking()
+        self._script.opened(port, now)
+
+    def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
+        """An answer came. Whether it was waited for here."""
+        script = self._script
+        if script is None:
+            return False
+        before = script.waiting
+        script.replied(port, token, frame, now)
+        self._judge()
+        return script.waiting is not before
+
+    def ticked(self, port: Port, now: float) -> None:
+        """Time has passed."""
+        if self._script is not None:
+            self._script.ticked(port, now)
+            self._judge()
+
+    def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
+        """The server does not let the question through: it is not asked again."""
+        if self._script is not None:
+            self._script.refused(port, subject, error, now)
+            self._judge()
+
+    @property
+    def deadline(self) -> float | None:
+        """When the answer is overdue."""
+        return None if self._script is None else self._script.deadline
+
+    def _asking(self) -> Script[ConsumerInfo]:
+        name = self._name
+        return Script(lambda: consumer_info(self._api, self._stream, name, timeout=self._timeout))
+
+    def _judge(self) -> None:
+        script = self._script
+        if script is None or not script.done:
+            return
+        self._script = None
+        self.gone = isinstance(script.error, NotFound)
+        if isinstance(script.error, PermissionViolation):
+            self._name = ""
+
+    def snapshot(self) -> Snapshot:
+        """Which consumer, when it was asked for, and how far the question is."""
+        return {**super().snapshot(), "script": None if self._script is None else self._script.snapshot()}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        self._script = None
+        if data["script"] is not None:
+            self._script = self._asking()
+            self._script.restore(cast("Mapping[str, object]", data["script"]))
