@@ -40,6 +40,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     back.add_argument(
         "--update", action="store_true", help="bring streams that are there up to date with what was saved"
     )
+    back.add_argument(
+        "--replicas", type=int, metavar="N", help="so many replicas of each stream instead of what was saved"
+    )
     _common(back)
     back.set_defaults(command=run_restore)
 
@@ -94,7 +97,13 @@ def _backup(words: argparse.Namespace) -> int:
 def _restore(words: argparse.Namespace) -> int:
     with linked(words) as nc, shown(bar=not words.no_progress) as tell:
         done = restore(
-            nc, words.folder, streams=words.stream, data=not words.no_data, update=words.update, tell=tell
+            nc,
+            words.folder,
+            streams=words.stream,
+            data=not words.no_data,
+            update=words.update,
+            replicas=words.replicas,
+            tell=tell,
         )
     if words.json:
         rows = [

@@ -7,14 +7,14 @@ bytes that were written; both the folders of `back_up` and those of the ``nats``
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self, TypeAlias, final
 
-from jsproto.errors import InvalidConfig
+from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.backup import (
@@ -27,6 +27,7 @@ from jsproto.jetstream.backup import (
     InvalidBackup,
     SavedStream,
     as_file,
+    check_saved,
     file_name,
     read_consumer_file,
     read_manifest,
@@ -37,6 +38,9 @@ from jsproto.jetstream.snapshot import Origin
 
 #: Bytes that are read at once, and sent as one chunk.
 CHUNK: Final = 128 * 1024
+
+#: What makes a folder that of a stream: without the file of its origin it is not complete.
+_PARTS: Final = (CONFIG, CONSUMERS, *ARCHIVES, *(f"{each}.part" for each in (CONFIG, ORIGIN, *ARCHIVES)))
 
 #: Where a stream lies, what the manifest says of it, and its configuration.
 Found: TypeAlias = tuple[Path, SavedStream, StreamConfig]
@@ -75,32 +79,46 @@ def load_stream(path: str | Path) -> StreamConfig:
         InvalidBackup: it is none.
         OSError: it cannot be read.
     """
-    return read_stream_file(Path(path).read_bytes(), str(path))
+    return read_stream_file(Path(path).read_bytes(), repr(str(path)))
 
 
 def load_consumer(path: str | Path) -> ConsumerConfig:
     """Read the configuration of a consumer; see `load_stream`."""
-    return read_consumer_file(Path(path).read_bytes(), str(path))
+    return read_consumer_file(Path(path).read_bytes(), repr(str(path)))
 
 
 def found_in(root: Path, streams: Iterable[str] | None) -> list[Found]:
-    """What there is to restore, each where its name belongs."""
+    """What there is to restore, each where its name belongs.
+
+    Raises:
+        InvalidBackup: something in the folder is not complete, not at its place, or no backup at all.
+    """
     wanted = None if streams is None else dict.fromkeys(streams)
-    if (root / MANIFEST).is_file():
-        entries = read_manifest(_bytes(root / MANIFEST)).streams
-        found = [(root / STREAMS / file_name(each.name), each) for each in entries]
+    whole = _whole(root)
+    if whole is not None:
+        entries = read_manifest(_bytes(whole / MANIFEST)).streams
+        found = [(whole / STREAMS / file_name(each.name), each) for each in entries]
+        if root.resolve().parent == (whole / STREAMS).resolve():
+            found = [(place, each) for place, each in found if place.name == root.resolve().name]
     else:
-        found = [(each, _foreign(each)) for each in _foreign_places(root)]
+        found = [(each, _foreign(each, named=wanted or {})) for each in _foreign_places(root)]
     missing = (
         [] if wanted is None else [name for name in wanted if name not in {each.name for _, each in found}]
     )
     if missing or not found:
-        seen = ", ".join(each.name for _, each in found) or "none"
+        seen = ", ".join(shorten(each.name) for _, each in found) or "none"
         raise InvalidBackup(
-            f"expected streams {', '.join(missing) or 'or a manifest'} in {str(root)!r}, seen {seen}"
+            f"expected streams {', '.join(map(shorten, missing)) or 'or a manifest'} in {str(root)!r}, seen {seen}"
         )
     chosen = [(place, each) for place, each in found if wanted is None or each.name in wanted]
     return [(place, each, _config(place, each)) for place, each in chosen]
+
+
+def _whole(root: Path) -> Path | None:
+    """The folder of a whole backup of ours: this one, or the one that it is a part of; its manifest knows whether it is complete."""
+    there = root.resolve()
+    places = [root, *(each.parent for each in (there, there.parent) if each.name == STREAMS)]
+    return next((each for each in places if (each / MANIFEST).is_file()), None)
 
 
 def _foreign_places(root: Path) -> Sequence[Path]:
@@ -109,29 +127,47 @@ def _foreign_places(root: Path) -> Sequence[Path]:
         return [root]
     if not root.is_dir():
         raise InvalidBackup(f"expected a folder with a backup, {str(root)!r} is none")
-    return sorted(each.parent for each in root.glob(f"*/{ORIGIN}"))
+    places = sorted(each for each in root.iterdir() if each.is_dir())
+    for place in places:
+        parts = [each for each in _PARTS if (place / each).exists()]
+        if parts and not (place / ORIGIN).is_file():
+            raise InvalidBackup(
+                f"expected the file {str(place / ORIGIN)!r} beside {parts[0]}, it is not there: what is in the folder is not complete"
+            )
+    return [each for each in places if (each / ORIGIN).is_file()]
 
 
-def _foreign(place: Path) -> SavedStream:
-    """What the ``nats`` tool has saved of a stream; it knows no digest."""
+def _foreign(place: Path, *, named: Mapping[str, None]) -> SavedStream:
+    """What the ``nats`` tool has saved of a stream; it knows no digest.
+
+    Of one stream it writes into any folder: one of another name than the stream's is believed if the caller names the stream.
+    """
     origin = origin_of(place)
+    name, folder = origin.config.name, place.resolve().name
+    if folder not in {name, file_name(name)} and name not in named:
+        raise InvalidBackup(
+            f"expected stream {folder!r} in the folder of that name, seen {shorten(name)} in {str(place / ORIGIN)!r}; "
+            f"if that is meant, name the stream (streams=, --stream)"
+        )
     archives = [name for name in ARCHIVES if (place / name).is_file()]
     if len(archives) != 1:
         raise InvalidBackup(f"expected one archive in {str(place)!r}, seen {', '.join(archives) or 'none'}")
-    return SavedStream(
-        name=origin.config.name,
+    saved = SavedStream(
+        name=name,
         archive=archives[0],
         size=(place / archives[0]).stat().st_size,
         messages=origin.state.messages,
         last_seq=origin.state.last_seq,
     )
+    check_saved(saved)
+    return saved
 
 
 def _config(place: Path, entry: SavedStream) -> StreamConfig:
     """The configuration of a stream, which must be that of the stream that it is filed under."""
     path = place / CONFIG
     if path.is_file():
-        config = read_stream_file(_bytes(path), str(path))
+        config = read_stream_file(_bytes(path), repr(str(path)))
     elif entry.archive is not None:
         path = place / ORIGIN
         config = origin_of(place).config
@@ -145,7 +181,7 @@ def _config(place: Path, entry: SavedStream) -> StreamConfig:
 def consumer_of(place: Path, name: str) -> ConsumerConfig:
     """The configuration of a consumer, which must be that of the consumer that it is filed under."""
     path = place / CONSUMERS / f"{file_name(name)}.json"
-    config = read_consumer_file(_bytes(path), str(path))
+    config = read_consumer_file(_bytes(path), repr(str(path)))
     if config.durable_name != name:
         raise InvalidBackup(f"expected consumer {name!r} in {str(path)!r}, seen {config.durable_name!r}")
     return config
@@ -182,7 +218,7 @@ def origin_of(place: Path) -> Origin:
     Raises:
         InvalidBackup: that is not there, or damaged.
     """
-    return read_origin(_bytes(place / ORIGIN), str(place / ORIGIN))
+    return read_origin(_bytes(place / ORIGIN), repr(str(place / ORIGIN)))
 
 
 @final

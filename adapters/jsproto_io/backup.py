@@ -12,22 +12,25 @@ from typing import Any, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
+from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, LinkError, shorten
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.enums import StorageType
-from jsproto.jetstream.api.errors import JetStreamError
+from jsproto.jetstream.api.errors import JetStreamError, StreamExists
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.backup import (
     FORMAT,
     MANIFEST,
+    MAX_REPLICAS,
     ORIGIN,
     STREAMS,
     Deed,
     Manifest,
+    RestoreConflict,
     RestoreFailed,
     SavedStream,
+    appeared,
     archive_name,
     as_file,
     file_name,
@@ -177,6 +180,7 @@ def restore(
     streams: Iterable[str] | None = None,
     data: bool = True,
     update: bool = False,
+    replicas: int | None = None,
     tell: Tell = silent,
 ) -> tuple[Restored, ...]:
     """Put streams back out of a folder that `back_up` or the ``nats`` tool has written.
@@ -191,16 +195,20 @@ def restore(
         streams: only these.
         data: restore messages too; else streams are made empty.
         update: bring streams that are there up to date with the saved configurations; their messages stay as they are.
+        replicas: so many of each stream, and at most so many of each consumer, instead of what was saved.
         tell: is called with each `Progress`.
 
     Raises:
         InvalidBackup: the backup is not complete, or damaged; nothing was done.
-        RestoreConflict: streams are in the way; nothing was done.
+        RestoreConflict: streams are in the way; nothing was done. It says what they hold, and what can be done.
+        InvalidConfig: replicas that cannot be; nothing was done.
         RestoreFailed: some streams were refused or are not as they were; the others are there.
         LinkError: the link was lost in the middle; the note on it says how far it was.
         OSError: what the disk says.
     """
-    account = _Account(nc, js)
+    if replicas is not None and not 1 <= replicas <= MAX_REPLICAS:
+        raise InvalidConfig(f"expected 1 to {MAX_REPLICAS} replicas, got {shorten(replicas)}")
+    account = _Account(nc, js, replicas)
     saved = nc._aside(partial(found_in, Path(folder), streams))
     if not data:
         saved = [(place, entry.evolve(archive=None), config) for place, entry, config in saved]
@@ -271,11 +279,12 @@ class _Account:
         js: its friendly methods.
     """
 
-    __slots__ = ("_nc", "_pure", "js")
+    __slots__ = ("_nc", "_pure", "_replicas", "js")
 
-    def __init__(self, nc: SyncClient, js: SyncJetStream | None) -> None:
+    def __init__(self, nc: SyncClient, js: SyncJetStream | None, replicas: int | None = None) -> None:
         self.js = js or nc.jetstream()
         self._nc = nc
+        self._replicas = replicas
         #: Its conversations can be looked into while they are driven.
         self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
 
@@ -304,10 +313,15 @@ class _Account:
     def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
         """Make a stream with its consumers, or bring them up to date."""
         place, entry, config = found
+        if self._replicas is not None:
+            config = config.evolve(num_replicas=self._replicas)
         stream = self.js.stream(entry.name)
         there: Sequence[str] = ()
         if deed is Deed.RESTORE:
-            self._unpack(place, entry, teller)
+            try:
+                self._unpack(place, entry, teller)
+            except StreamExists as error:
+                raise RestoreConflict(appeared(entry.name), {entry.name: str(error)}) from error
             there = stream.consumer_names()
         elif deed is Deed.UPDATE:
             self.js.update_stream(config)
@@ -316,6 +330,8 @@ class _Account:
         wanted = [each for each in entry.consumers if each not in there]
         for name in wanted:
             consumer = self._nc._aside(partial(consumer_of, place, name))
+            if self._replicas is not None and (consumer.num_replicas or 0) > self._replicas:
+                consumer = consumer.evolve(num_replicas=self._replicas)
             stream.create_or_update_consumer(consumer)
         teller.words = entry.note or ""
         return Restored(stream=entry.name, deed=deed, consumers=tuple(wanted), words=teller.words)
@@ -324,6 +340,8 @@ class _Account:
         """Make a stream of its archive, and compare it with what was saved."""
         aside = self._nc._aside
         origin = aside(partial(origin_of, place))
+        if self._replicas is not None:
+            origin = origin.replicated(self._replicas)
         file = aside(partial((place / str(entry.archive)).open, "rb"))
         different = "no word of it"
         with file:

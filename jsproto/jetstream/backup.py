@@ -34,7 +34,7 @@ from typing import Final, TypeVar, final
 
 from attrs import field, frozen
 
-from jsproto.errors import InvalidResponse, LocalProtocolError, shorten
+from jsproto.errors import InvalidResponse, InvalidSubject, LocalProtocolError, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.document import Document, Nested, member, of
 from jsproto.jetstream.api.envelope import parse_object
@@ -43,11 +43,14 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.snapshot import Origin
 from jsproto.wire.info import release_of
+from jsproto.wire.subjects import consumer_name, stream_name
 
 DocumentT = TypeVar("DocumentT", bound=Document)
 
 #: Version of the form of the folder.
 FORMAT: Final = 1
+#: Replicas of a stream that servers know at most.
+MAX_REPLICAS: Final = 5
 MANIFEST: Final = "jsproto.json"
 STREAMS: Final = "streams"
 ORIGIN: Final = "backup.json"
@@ -55,6 +58,13 @@ CONFIG: Final = "stream.json"
 CONSUMERS: Final = "consumers"
 #: How an archive is called, the newest form first.
 ARCHIVES: Final = ("stream.arc.s2", "stream.tar.s2")
+
+#: What can be done about a stream whose name is in use.
+WAYS_OUT: Final = (
+    "update=True (--update) brings its configuration up to date and leaves its messages, or delete it first, "
+    "or restore into another account or domain, where the name is free"
+)
+_MEMBERS: Final = 8
 
 _UNSAFE: Final = re.compile(r"[^\w=@+ -]|^[ -]| $", re.ASCII)
 #: Names that one file system or another keeps for itself.
@@ -152,9 +162,30 @@ def read_manifest(text: bytes) -> Manifest:
             "expected a complete backup: this one was interrupted, what there is of it is not all"
         )
     for each in manifest.streams:
-        if each.archive is not None and each.archive not in ARCHIVES:
-            raise InvalidBackup(f"expected an archive {' or '.join(ARCHIVES)}, seen {shorten(each.archive)}")
+        check_saved(each)
+    names = [each.name for each in manifest.streams]
+    twice = sorted({each for each in names if names.count(each) > 1})
+    if twice:
+        raise InvalidBackup(f"expected each stream once in {MANIFEST}, twice seen is {shorten(twice[0])}")
     return manifest
+
+
+def check_saved(saved: SavedStream) -> None:
+    """See that names out of a file can be used: in subjects, in paths and in what people read.
+
+    Raises:
+        InvalidBackup: a name is none of a stream, a consumer or an archive.
+    """
+    try:
+        stream_name(saved.name)
+        for each in saved.consumers:
+            consumer_name(each)
+    except InvalidSubject as error:
+        raise InvalidBackup(
+            f"expected names of a stream and its consumers for the folder {shorten(file_name(saved.name))}: {error}"
+        ) from None
+    if saved.archive is not None and saved.archive not in ARCHIVES:
+        raise InvalidBackup(f"expected an archive {' or '.join(ARCHIVES)}, seen {shorten(saved.archive)}")
 
 
 # ------------------------------------------------------------------------------------------------ names and texts
@@ -162,7 +193,9 @@ def read_manifest(text: bytes) -> Manifest:
 
 def file_name(name: str) -> str:
     """A name of a stream or consumer as the name of a file: the same for almost all, and never a way out of a folder."""
-    escaped = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+    escaped = _UNSAFE.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode(errors="surrogatepass")), name
+    )
     return f"%{ord(escaped[0]):02X}{escaped[1:]}" if _KEPT(escaped) else escaped
 
 
@@ -196,13 +229,24 @@ def read_origin(text: bytes, about: str = ORIGIN) -> Origin:
     """What stands beside an archive.
 
     Raises:
-        InvalidBackup: configuration or state are missing.
+        InvalidBackup: configuration or state are missing; ``about`` names the file.
     """
     try:
         origin = Origin(parse_object(text, about))
+        if not all(isinstance(origin.members.get(each), Mapping) for each in ("config", "state")):
+            old = "configuration" in origin.members
+            form = (
+                "the form of an old nats tool, without messages: restore it with that tool"
+                if old
+                else "another form"
+            )
+            seen = ", ".join(shorten(each) for each in sorted(origin.members)[:_MEMBERS]) or "none"
+            raise InvalidBackup(
+                f"expected the members 'config' and 'state' of a snapshot in {about}, seen {seen}: this is {form}"
+            )
         _ = origin.config, origin.state
     except InvalidResponse as error:
-        raise InvalidBackup(str(error)) from None
+        raise InvalidBackup(f"expected configuration and state of a stream in {about}: {error}") from None
     return origin
 
 
@@ -249,16 +293,31 @@ def planned(
         deed = Deed.UPDATE if info is not None else Deed.CREATE if each.archive is None else Deed.RESTORE
         if info is not None and each.archive is not None and info.state.last_seq < each.last_seq:
             conflicts[each.name] = (
-                f"holds less than the backup (last sequence {info.state.last_seq} of {each.last_seq}): it may be what an "
-                f"interrupted restore has left; delete it and restore anew"
+                f"holds less than the backup (last sequence {info.state.last_seq} of {each.last_seq}): {_counts(each, info)}; "
+                f"it may be what an interrupted restore has left; delete it and restore anew"
             )
         elif info is not None and not update:
-            conflicts[each.name] = "is there already"
+            conflicts[each.name] = f"is there already: {_counts(each, info)}; {WAYS_OUT}"
         (readers if config.mirror is not None or config.sources else firsts).append((each, deed))
     if conflicts:
         words = "; ".join(f"{shorten(name)} {why}" for name, why in conflicts.items())
         raise RestoreConflict(f"expected no streams in the way of the restore, seen {words}", conflicts)
     return (*firsts, *readers)
+
+
+def _counts(saved: SavedStream, info: StreamInfo) -> str:
+    there = f"it holds {info.state.messages} messages up to sequence {info.state.last_seq}"
+    if saved.archive is None:
+        return f"{there}, the backup none"
+    return f"{there}, the backup {saved.messages} up to {saved.last_seq}"
+
+
+def appeared(name: str) -> str:
+    """What to say of a stream that was not there when a restore began, and was in the way when its turn came."""
+    return (
+        f"{shorten(name)} appeared during this restore: it was not there when it began. It may hold a part of the backup, or be "
+        f"somebody else's: look at it, delete it and restore anew; where a cluster's disks are slow, with fewer replicas"
+    )
 
 
 def unlike(expected: StreamState, seen: StreamState, config: StreamConfig) -> str:

@@ -99,6 +99,11 @@ class Origin:
         """
         return StreamState.from_wire(self.members.get("state"), "a snapshot")
 
+    def replicated(self, replicas: int) -> Origin:
+        """The same with so many replicas: the server takes the configuration of a restore from here."""
+        config = cast("Mapping[str, object]", self.members["config"])
+        return Origin({**self.members, "config": {**config, "num_replicas": replicas}})
+
 
 class TransferTimer(Enum):
     """What a transfer waits for."""

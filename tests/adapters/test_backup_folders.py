@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +128,102 @@ def test_a_name_in_a_manifest_stays_in_the_folder(backup) -> None:
     (backup / "jsproto.json").write_text(text)
     with pytest.raises(InvalidBackup, match="%2E%2E%2F"):
         checked(found_in(backup, None), lambda _: None)
+
+
+def saved_by_the_tool(folder, name):
+    """What ``nats stream backup`` writes of a stream of this name into this folder."""
+    folder.mkdir(parents=True)
+    (folder / "stream.tar.s2").write_bytes(DATA)
+    (folder / "backup.json").write_text(json.dumps({**ORIGIN, "config": {"name": name}}))
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("A.B", "A.B"), ("*", "*"), ("../x", "x"), ("", "x"), ("OTHER", "ZZZ"), ("A\r\nPUB x", "A\r\nPUB x")],
+)
+def test_a_name_that_is_none_or_not_that_of_its_folder_is_refused_with_the_others_n110(
+    tmp_path, name, folder
+) -> None:
+    saved_by_the_tool(tmp_path / "AAA", "AAA")
+    saved_by_the_tool(tmp_path / folder, name)
+    for root in (tmp_path, tmp_path / folder):
+        with pytest.raises(InvalidBackup) as caught:
+            found_in(root, None)
+
+        assert not {"\r", "\n"} & set(str(caught.value))
+
+
+def test_a_stream_in_a_folder_of_another_name_is_believed_if_it_is_named(tmp_path) -> None:
+    saved_by_the_tool(tmp_path / "monday", "ORDERS")
+    with pytest.raises(InvalidBackup, match="name the stream"):
+        found_in(tmp_path / "monday", None)
+
+    ((_, entry, _),) = found_in(tmp_path / "monday", ["ORDERS"])
+
+    assert entry.name == "ORDERS"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": "A.B"},
+        {"name": "S\r\nPUB x 0"},
+        {"name": "S", "consumers": ["a.b"]},
+        {"name": "S", "consumers": ["a\r\nb"]},
+    ],
+)
+def test_no_name_in_a_manifest_can_add_a_token_or_a_line(backup, entry) -> None:
+    manifest = {"format": 1, "complete": True, "streams": [entry]}
+    (backup / "jsproto.json").write_text(json.dumps(manifest))
+    with pytest.raises(InvalidBackup) as caught:
+        found_in(backup, None)
+
+    assert not {"\r", "\n"} & set(str(caught.value))
+
+
+def test_a_wanted_name_is_shown_without_its_line_breaks(backup) -> None:
+    with pytest.raises(InvalidBackup, match=r"'A\\r\\nB'"):
+        found_in(backup, ["A\r\nB"])
+
+
+def test_a_part_of_an_interrupted_backup_is_refused_as_the_whole_is(backup, monkeypatch) -> None:
+    text = (backup / "jsproto.json").read_text()
+    (backup / "jsproto.json").write_text(text.replace("true", "false"))
+    monkeypatch.chdir(backup / "streams" / "S")
+    for root in (backup, backup / "streams", backup / "streams" / "S", Path(), Path("..")):
+        with pytest.raises(InvalidBackup, match="interrupted"):
+            found_in(root, None)
+
+
+def test_a_part_of_a_whole_backup_is_checked_with_its_digest(backup) -> None:
+    for root in (backup / "streams", backup / "streams" / "S"):
+        ((_, entry, _),) = found_in(root, None)
+
+        assert entry.sha256 == sha256(DATA).hexdigest()
+    (backup / "streams" / "T").mkdir()
+    with pytest.raises(InvalidBackup, match="seen none"):
+        found_in(backup / "streams" / "T", None)
+
+
+@pytest.mark.parametrize("part", ["stream.json", "stream.tar.s2", "backup.json.part", "consumers"])
+def test_a_stream_without_its_origin_is_no_reason_to_restore_the_others_in_silence(tmp_path, part) -> None:
+    saved_by_the_tool(tmp_path / "AAA", "AAA")
+    (tmp_path / "lost+found").mkdir()
+    assert len(found_in(tmp_path, None)) == 1
+
+    (tmp_path / "BBB").mkdir()
+    (tmp_path / "BBB" / part).touch()
+    with pytest.raises(InvalidBackup, match=r"BBB/backup\.json' beside .* is not complete"):
+        found_in(tmp_path, None)
+
+
+def test_a_file_of_another_form_is_told_with_its_name_and_form(tmp_path) -> None:
+    saved_by_the_tool(tmp_path / "S", "S")
+    old = {"type": "stream", "time": "2020", "configuration": "e30=", "checksum": "x"}
+    for members, words in ((old, "an old nats tool"), ({"x": 1}, "seen 'x': this is another form")):
+        (tmp_path / "S" / "backup.json").write_text(json.dumps(members))
+        with pytest.raises(InvalidBackup, match=rf"'config' and 'state'.*S/backup\.json'.*{words}"):
+            found_in(tmp_path, None)
 
 
 def test_a_file_that_is_not_finished_is_not_at_its_place(tmp_path) -> None:

@@ -16,6 +16,7 @@ from jsproto.jetstream.backup import (
     Manifest,
     RestoreConflict,
     SavedStream,
+    appeared,
     archive_name,
     as_file,
     file_name,
@@ -129,6 +130,11 @@ def test_a_configuration_is_found_in_what_the_tool_prints_of_a_stream() -> None:
         (read_manifest, manifest(format=2)),
         (read_manifest, manifest(complete=False)),
         (read_manifest, manifest(streams=[{"name": "S", "archive": "../../etc/passwd"}])),
+        (read_manifest, manifest(streams=[{"name": "S"}, {"name": "S"}])),
+        (read_manifest, manifest(streams=[{"name": "\ud800"}])),
+        (read_manifest, manifest(streams=[{"name": "S", "consumers": [">"]}])),
+        (read_origin, b"{}"),
+        (read_origin, b'{"config": {"name": ""}, "state": {}}'),
     ],
 )
 def test_what_is_no_backup_is_refused(read, text) -> None:
@@ -169,6 +175,21 @@ def test_what_is_there_is_in_the_way_or_brought_up_to_date() -> None:
         planned(wanted, there("S", 5), update=False)
 
     assert planned(wanted, there("S", 5), update=True) == ((wanted[0][0], Deed.UPDATE),)
+
+
+def test_what_is_in_the_way_is_compared_with_the_backup_and_the_ways_out_are_named_n109() -> None:
+    wanted = [(saved("S", archive="stream.arc.s2", messages=3, last_seq=5), config("S"))]
+    more = {"S": StreamInfo(config=config("S"), state=StreamState(messages=7, last_seq=9))}
+    with pytest.raises(RestoreConflict) as caught:
+        planned(wanted, more, update=False)
+    why = caught.value.conflicts["S"]
+
+    assert "it holds 7 messages up to sequence 9, the backup 3 up to 5" in why
+    assert all(way in why for way in ("update=True", "delete it first", "another account or domain"))
+
+    assert r"'A\nB' appeared during this restore" in appeared("A\nB")
+    with pytest.raises(RestoreConflict, match="up to sequence 9, the backup none"):
+        planned([(saved("S"), config("S"))], more, update=False)
 
 
 @pytest.mark.parametrize("update", [True, False])

@@ -514,6 +514,13 @@ def test_the_state_of_a_restore_can_be_put_back() -> None:
     assert twin.take(0.0).config.name == "S"
 
 
+def test_an_origin_can_have_another_number_of_replicas() -> None:
+    other = ORIGIN.replicated(3)
+
+    assert (other.config.num_replicas, other.config.subjects, other.state) == (3, ("s",), ORIGIN.state)
+    assert ORIGIN.config.num_replicas is None
+
+
 def test_an_origin_needs_configuration_and_state() -> None:
     for members in ({}, {"config": {"name": "S"}}, {"config": {}, "state": {}}):
         with pytest.raises(InvalidResponse):

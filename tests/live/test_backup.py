@@ -191,6 +191,71 @@ def test_a_link_that_is_lost_in_the_middle_says_how_far_it_was(
     assert any("look whether a part of ORDERS is there" in each for each in caught.value.__notes__)
 
 
+def test_a_stream_that_appears_during_the_restore_is_told_as_such_n109(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+
+    def create(progress) -> None:
+        if (progress.deed, progress.phase) == ("restore", Phase.BEGUN):
+            there.jetstream().create_stream(name="ORDERS", subjects=["mine"])
+
+    with pytest.raises(RestoreFailed, match=r"appeared during this restore.*fewer replicas") as caught:
+        restore(there, tmp_path / "b", tell=create)
+
+    assert list(caught.value.failures) == ["ORDERS"]
+    assert there.jetstream().stream_info("ORDERS").config.subjects == ("mine",)
+    with pytest.raises(RestoreConflict, match="0 messages up to sequence 0, the backup 500 up to 500"):
+        restore(there, tmp_path / "b")
+
+
+def test_the_number_of_replicas_can_be_another_one_n109(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS", "MEMORY"], data=True)
+    for file in ("backup.json", "stream.json", "consumers/NEW.json"):
+        path = tmp_path / "b" / "streams" / "ORDERS" / file
+        path.write_text(path.read_text().replace('"num_replicas": 1', '"num_replicas": 3'))
+    with pytest.raises(RestoreFailed, match="replicas"):  # one server cannot
+        restore(there, tmp_path / "b", streams=["ORDERS"])
+    with pytest.raises(InvalidConfig, match="1 to 5 replicas"):
+        restore(there, tmp_path / "b", replicas=0)
+
+    restore(there, tmp_path / "b", streams=["ORDERS"], replicas=1)
+    again = restore(there, tmp_path / "b", streams=["ORDERS"], replicas=1, update=True)
+
+    assert [each.deed for each in again] == [Deed.UPDATE]
+    info = there.jetstream().stream_info("ORDERS")
+    assert (info.config.num_replicas, info.state.messages) == (1, 500)
+
+
+def test_one_bad_name_keeps_every_stream_from_being_restored_n110(account, there, tmp_path) -> None:
+    back_up(account, tmp_path / "b", streams=["ORDERS"])
+    (tmp_path / "b" / "jsproto.json").unlink()
+    streams = tmp_path / "b" / "streams"
+    (streams / "ZZZ").mkdir()
+    for each in (streams / "ORDERS").iterdir():
+        if each.is_file():
+            (streams / "ZZZ" / each.name).write_bytes(each.read_bytes())
+    with pytest.raises(InvalidBackup, match="seen 'ORDERS'"):
+        restore(there, streams)
+
+    assert there.jetstream().stream_names() == ()
+
+
+def test_a_disk_that_is_full_at_the_origin_ends_the_backup_n110(
+    account, there, tmp_path, monkeypatch
+) -> None:
+    write = backup.written
+
+    def full(path, text) -> None:
+        if path.name == "backup.json":
+            raise OSError(28, "No space left on device")
+        write(path, text)
+
+    monkeypatch.setattr(backup, "written", full)
+    with pytest.raises(OSError, match="No space left"):
+        back_up(account, tmp_path / "b", streams=["ORDERS"])
+    with pytest.raises(InvalidBackup, match="interrupted"):
+        restore(there, tmp_path / "b")
+
+
 def test_nothing_is_done_for_a_stream_that_is_not_there(account, tmp_path) -> None:
     with pytest.raises(StreamNotFound):
         back_up(account, tmp_path / "b", streams=["ORDERS", "NOPE"])
