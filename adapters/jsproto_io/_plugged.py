@@ -82,7 +82,7 @@ class PluggedClient(SyncClient):
                     network = self._find_network()
                     if network is not None:  # in a test, where nothing happens while the caller computes
                         self._now = network.now
-                    self._plug = Plug() if network is None else network.plug()
+                    self._plug = self._plugged() if network is None else network.plug()
                 self._begin(self._now())
                 self._pump()
                 while not self._driver.linked():
@@ -109,6 +109,10 @@ class PluggedClient(SyncClient):
                         self._connection.close(None, self._now())
                     self._pump()
                 self._plug.pull()
+
+    def _plugged(self) -> Plugged:
+        """A plug of this machine; who derives from this class may register it with a selector of its own."""
+        return Plug()
 
     def _bar(self, error: JsprotoError) -> None:
         """Give the connection up without a word to the server. Every later verb raises this error."""

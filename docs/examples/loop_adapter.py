@@ -41,7 +41,6 @@ class Client(PluggedClient):
     def __init__(self, loop, servers, credentials, options):
         super().__init__(servers, credentials, options)
         self._loop = loop
-        self._plugs = self._plugged
 
     def _plugged(self):
         plug = Plug()
