@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from threading import get_ident
 from types import TracebackType
-from typing import Generic, NoReturn, Self, TypeVar, cast, final, overload
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar, cast, final, overload
 
 from jsproto.core.auth import Auth
 from jsproto.core.callbacks import check_callback, check_result
@@ -39,9 +39,20 @@ from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError, OutboundFull
+from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.stored import StoredMessage
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.batch import BatchPublish
+from jsproto.jetstream.direct import DirectBatch
+from jsproto.jetstream.ingest import FastIngest, IngestResult
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.outgoing import ToPublish
 from jsproto.jetstream.pull import OpenPull
+from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_rows import Rows
+from jsproto.jetstream.snapshot import Restore, Snapshot
 from jsproto.jetstream.status import End
+from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
@@ -65,11 +76,13 @@ from jsproto_io._base import (
     unsettled,
 )
 from jsproto_io._facade_async import AsyncJetStream
+from jsproto_io._kinds import ConversationT_co, ItemT_contra, written
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions
 from jsproto_io._ways import Place
 
 T = TypeVar("T")
+FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -118,13 +131,29 @@ class AsyncClient(Base):
         return item
 
     @overload
-    def stream(self, feed: Conversation[JsMessage]) -> Feed[AsyncMessage]: ...
+    def stream(self, feed: FeedT) -> Feed[AsyncMessage, FeedT]: ...
+    @overload
+    def stream(self, feed: RangeReader) -> Feed[Rows, RangeReader]: ...
+    @overload
+    def stream(self, feed: Snapshot) -> Feed[bytes, Snapshot]: ...
+    @overload
+    def stream(self, feed: DirectBatch) -> Feed[StoredMessage, DirectBatch]: ...
     @overload
     def stream(self, feed: Conversation[T]) -> Feed[T]: ...
     def stream(self, feed: Conversation[T]) -> Feed[T]:
         """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at the end."""
         return Feed(self, feed)
 
+    @overload
+    def sink(self, sink: PublishWindow) -> Sink[PublishResult, PublishWindow, ToPublish]: ...
+    @overload
+    def sink(self, sink: BatchPublish) -> Sink[PubAck, BatchPublish, ToPublish]: ...
+    @overload
+    def sink(self, sink: FastIngest) -> Sink[IngestResult, FastIngest, ToPublish]: ...
+    @overload
+    def sink(self, sink: Restore) -> Sink[StreamInfo, Restore, bytes]: ...
+    @overload
+    def sink(self, sink: Conversation[T]) -> Sink[T]: ...
     def sink(self, sink: Conversation[T]) -> Sink[T]:
         """A conversation that takes items: ``async with nc.sink(window) as s: await s.put(...)``."""
         return Sink(self, sink)
@@ -158,7 +187,7 @@ class AsyncClient(Base):
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-    ) -> Feed[Message]:
+    ) -> Feed[Message, Subscription]:
         """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in messages: ...``.
 
         Args:
@@ -211,7 +240,7 @@ class AsyncClient(Base):
         stall: float | None = None,
         sentinel: Sentinel | None = None,
         timeout: float = 5.0,
-    ) -> Feed[Message]:
+    ) -> Feed[Message, RequestMany]:
         """Ask on a subject and take what many answer: ``async with nc.request_many("who") as answers: async for msg in answers: ...``.
 
         It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
@@ -549,25 +578,33 @@ def _unopened_sink(conversation: Conversation[T], _item: object, now: float) -> 
 
 
 @final
-class Feed(Generic[T_co]):
+class Feed(Generic[T_co, ConversationT_co]):
     """The items of one feed. Entering opens the feed, leaving closes it; in between it is an async iterator.
 
-    Attributes:
-        feed: the conversation, for what it shows beyond its items.
+    ``Feed[AsyncMessage]`` is enough to write where a function takes one; ``Feed[AsyncMessage, Consume[JsMessage]]`` is what
+    ``consumer.consume()`` gives: the second parameter is the type of ``feed``.
     """
 
-    __slots__ = ("_client", "_seat", "_take", "feed")
+    __slots__ = ("_client", "_feed", "_seat", "_take")
+
+    if not TYPE_CHECKING:
+        __class_getitem__ = written
 
     def __init__(self, client: AsyncClient, feed: Conversation[T_co]) -> None:
         self._client = client
         self._seat: Seat = Seat(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
-        self.feed = feed
+        self._feed = feed
+
+    @property
+    def feed(self) -> ConversationT_co:
+        """The conversation, for what it shows beyond its items."""
+        return cast("ConversationT_co", self._feed)
 
     async def __aenter__(self) -> Self:
         client = self._client
         client._at_home()
-        self._seat = client._opened(self.feed, client._now())
+        self._seat = client._opened(self._feed, client._now())
         self._take = client._connection.take
         return self
 
@@ -582,11 +619,11 @@ class Feed(Generic[T_co]):
     async def __anext__(self) -> T_co:
         seat = self._seat
         if seat.taker is not None:
-            raise busy("take", self.feed)
+            raise busy("take", self._feed)
         client = self._client
         if not client._kicked:
             client._at_home()  # the pump comes after this step: it sees what taking does
-        while (item := self._take(self.feed, client._now())) is NEED_DATA:
+        while (item := self._take(self._feed, client._now())) is NEED_DATA:
             await client._taking(seat)
         if item is ENDED:
             raise StopAsyncIteration
@@ -605,12 +642,12 @@ class Feed(Generic[T_co]):
         """
         seat = self._seat
         if seat.taker is not None:
-            raise busy("take", self.feed)
+            raise busy("take", self._feed)
         client = self._client
         clock = None
         client._at_home()
         try:
-            while (item := self._take(self.feed, client._now())) is NEED_DATA:
+            while (item := self._take(self._feed, client._now())) is NEED_DATA:
                 if timeout is None:
                     await client._taking(seat)
                     continue
@@ -618,13 +655,13 @@ class Feed(Generic[T_co]):
                     clock = alarm(timeout)
                     client._opened(clock, client._now())
                 if client._connection.take(clock, client._now()) is not NEED_DATA:
-                    raise out_of_time(self.feed, timeout)
+                    raise out_of_time(self._feed, timeout)
                 await client._racing(seat, seat_of(clock))
         finally:
             if clock is not None and not clock.ended:
                 client._connection.close(clock, client._now())
         if item is ENDED:
-            raise run_dry(self.feed)
+            raise run_dry(self._feed)
         return item
 
     async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
@@ -660,11 +697,11 @@ class Feed(Generic[T_co]):
                 check_result(doing, "the handler")
             if manual_ack:
                 continue
-            if hands_back(self.feed):
-                await self.put(item)
+            if hands_back(self._feed):
+                await self.put(cast("JsMessage", item))
             elif unsettled(item):
                 await self._client.settle(cast("JsMessage", item), None)
-        return reason_of(self.feed)
+        return reason_of(self._feed)
 
     async def ready(self) -> None:
         """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
@@ -673,7 +710,7 @@ class Feed(Generic[T_co]):
             JsprotoError: why it never did.
         """
         await self._watching(Stage.GOING)
-        reason_of(self.feed)
+        reason_of(self._feed)
 
     async def ended(self) -> End | None:
         """Wait until no further item will come; gives how a feed of stored messages ended.
@@ -684,7 +721,7 @@ class Feed(Generic[T_co]):
             JsprotoError: what the feed ended with.
         """
         await self._watching(Stage.ENDED)
-        return reason_of(self.feed)
+        return reason_of(self._feed)
 
     async def unsubscribe(self) -> End | None:
         """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
@@ -701,7 +738,7 @@ class Feed(Generic[T_co]):
         client = self._client
         while True:
             client._at_home()
-            items = client._driver.take_all(self.feed, client._now())
+            items = client._driver.take_all(self._feed, client._now())
             if items is ENDED:
                 return
             if items is NEED_DATA:
@@ -715,9 +752,9 @@ class Feed(Generic[T_co]):
         None of a feed that does not pull.
         """
         self._client._at_home()
-        return pulls_of(self.feed, self._client._now())
+        return pulls_of(self._feed, self._client._now())
 
-    async def put(self, item: object) -> None:
+    async def put(self, item: JsMessage) -> None:
         """Hand something to a feed that takes it: to `AckNext` a message that is done.
 
         Raises:
@@ -725,7 +762,7 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         client._at_home()
-        while not client._driver.put(self.feed, item, client._now()):
+        while not client._driver.put(self._feed, item, client._now()):
             await client._putting(self._seat)
         client._wrote()
 
@@ -741,9 +778,9 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         if self._take is _unopened:
-            _unopened(self.feed, 0.0)
+            _unopened(self._feed, 0.0)
         client._at_home()
-        client._connection.limit(self.feed, count, client._now())
+        client._connection.limit(self._feed, count, client._now())
 
     async def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
@@ -759,43 +796,51 @@ class Feed(Generic[T_co]):
         if client._gone():
             return
         client._at_home()
-        client._connection.close(self.feed, client._now())
+        client._connection.close(self._feed, client._now())
 
     def _tell(self, wish: Wish) -> None:
         client = self._client
         if self._take is _unopened:
-            _unopened(self.feed, 0.0)
+            _unopened(self._feed, 0.0)
         client._at_home()
-        client._connection.tell(self.feed, wish, client._now())
+        client._connection.tell(self._feed, wish, client._now())
 
     async def _watching(self, until: Stage) -> None:
         client = self._client
         client._at_home()
-        while client._driver.watch(self.feed, until):
+        while client._driver.watch(self._feed, until):
             await client._watching(self._seat)
 
 
 @final
-class Sink(Generic[T]):
+class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
     """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
 
-    Attributes:
-        window: the conversation, for what it shows beyond its results.
+    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is the type of ``window``, the
+    third what `put` takes.
     """
 
-    __slots__ = ("_client", "_put", "_rest", "_seat", "window")
+    __slots__ = ("_client", "_put", "_rest", "_seat", "_window")
 
-    def __init__(self, client: AsyncClient, window: Conversation[T]) -> None:
+    if not TYPE_CHECKING:
+        __class_getitem__ = written
+
+    def __init__(self, client: AsyncClient, window: Conversation[T_co]) -> None:
         self._client = client
         self._seat: Seat = Seat(client)
-        self._put: Callable[[Conversation[T], object, float], bool] = _unopened_sink
-        self._rest: deque[T] = deque()
-        self.window = window
+        self._put: Callable[[Conversation[T_co], object, float], bool] = _unopened_sink
+        self._rest: deque[T_co] = deque()
+        self._window = window
+
+    @property
+    def window(self) -> ConversationT_co:
+        """The conversation, for what it shows beyond its results."""
+        return cast("ConversationT_co", self._window)
 
     async def __aenter__(self) -> Self:
         client = self._client
         client._at_home()
-        self._seat = client._opened(self.window, client._now())
+        self._seat = client._opened(self._window, client._now())
         self._put = client._connection.put
         return self
 
@@ -817,13 +862,13 @@ class Sink(Generic[T]):
             raise
         client = self._client
         while (
-            items := client._driver.take_all(self.window, client._now())
+            items := client._driver.take_all(self._window, client._now())
         ) is not ENDED and items is not NEED_DATA:
             self._rest.extend(items)
         for failure in filter(None, map(failure_of, self._rest)):
             raise failure
 
-    async def put(self, item: object) -> None:
+    async def put(self, item: ItemT_contra) -> None:
         """Hand in an item, as soon as there is room.
 
         Raises:
@@ -832,22 +877,22 @@ class Sink(Generic[T]):
         client = self._client
         seat = self._seat
         if seat.putter is not None:
-            raise busy("put", self.window)
+            raise busy("put", self._window)
         if client._kicked != get_ident():
             client._at_home()
-        while not self._put(self.window, item, client._now()):
+        while not self._put(self._window, item, client._now()):
             await client._putting(seat)
         if not client._kicked or len(client._connection.outgoing) >= MANY:
             client._wrote()
 
-    async def results(self) -> AsyncIterator[T]:
+    async def results(self) -> AsyncIterator[T_co]:
         """The results so far and to come, until the sink is drained or closed."""
         client = self._client
         while True:
             while self._rest:
                 yield self._rest.popleft()
             client._at_home()
-            item = client._driver.take(self.window, client._now())
+            item = client._driver.take(self._window, client._now())
             if item is ENDED:
                 return
             if item is NEED_DATA:
@@ -859,8 +904,8 @@ class Sink(Generic[T]):
         """Take no further items, and wait until every one has its result."""
         client = self._client
         client._at_home()
-        client._connection.tell(self.window, Wish.DRAIN, client._now())
-        while client._driver.ending(self.window):
+        client._connection.tell(self._window, Wish.DRAIN, client._now())
+        while client._driver.ending(self._window):
             await client._putting(self._seat)
 
     async def close(self) -> None:
@@ -869,7 +914,7 @@ class Sink(Generic[T]):
         if client._gone():
             return
         client._at_home()
-        client._connection.close(self.window, client._now())
+        client._connection.close(self._window, client._now())
 
 
 @final

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Unpack, final
+from typing import TYPE_CHECKING, Unpack, final
 
 from jsproto.core.subscription import Overflow
 from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
@@ -28,23 +29,33 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.batch import BatchPublish
+from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
+from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.exactly_once import Patience
+from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode
-from jsproto.jetstream.ingest import IngestResult
+from jsproto.jetstream.ingest import FastIngest, IngestResult
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.outgoing import ToPublish
+from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangePlan
+from jsproto.jetstream.range_reader import RangeReader
 from jsproto.jetstream.range_rows import Rows
 from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
-from jsproto.jetstream.snapshot import Origin
-from jsproto.jetstream.window import PublishResult
+from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
+from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._messages import AsyncMessage
-from jsproto_io._verbs import AsyncFeed, AsyncSink, AsyncVerbs
+
+if TYPE_CHECKING:
+    from jsproto_io._async import AsyncClient, Feed, Sink
 
 
 @final
@@ -53,7 +64,7 @@ class AsyncJetStream:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: JetStream) -> None:
+    def __init__(self, nc: AsyncClient, pure: JetStream) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -207,7 +218,7 @@ class AsyncJetStream:
         max_results: int = 65536,
         resend: bool = False,
         stall_wait: float | None = None,
-    ) -> AsyncSink[PublishResult]:
+    ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
         It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
@@ -291,7 +302,7 @@ class AsyncJetStream:
         eob: bool = False,
         retries: int = 2,
         retry_wait: float = 0.25,
-    ) -> AsyncSink[PubAck]:
+    ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
 
         It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
@@ -331,7 +342,7 @@ class AsyncJetStream:
         batch_id: str | None = None,
         timeout: float | None = None,
         quiet: float = 5.0,
-    ) -> AsyncSink[IngestResult]:
+    ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
         It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
@@ -707,7 +718,7 @@ class AsyncJetStream:
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | None = None,
         **settings: Unpack[PushSettings],
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, PushSubscription[JsMessage]]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
 
         The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
@@ -806,7 +817,7 @@ class AsyncJetStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
         """Every message of a stream once and in order, whatever happens to consumers, servers and links.
 
         Nothing is acknowledged, and no consumer is left behind.
@@ -850,7 +861,7 @@ class AsyncJetStream:
         origin: Origin,
         *,
         patience: float = 10.0,
-    ) -> AsyncSink[StreamInfo]:
+    ) -> Sink[StreamInfo, Restore, bytes]:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
         Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
@@ -925,7 +936,7 @@ class AsyncMeta:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: Meta) -> None:
+    def __init__(self, nc: AsyncClient, pure: Meta) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1095,7 +1106,7 @@ class AsyncSystem:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: System) -> None:
+    def __init__(self, nc: AsyncClient, pure: System) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1366,7 +1377,7 @@ class AsyncStream:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: Stream) -> None:
+    def __init__(self, nc: AsyncClient, pure: Stream) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1447,7 +1458,7 @@ class AsyncStream:
         max_results: int = 65536,
         resend: bool = False,
         stall_wait: float | None = None,
-    ) -> AsyncSink[PublishResult]:
+    ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
 
         If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
@@ -1522,7 +1533,7 @@ class AsyncStream:
         idle: float = 10.0,
         timeout: float | None = None,
         eob: bool = False,
-    ) -> AsyncSink[PubAck]:
+    ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
 
         If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
@@ -1556,7 +1567,7 @@ class AsyncStream:
         batch_id: str | None = None,
         timeout: float | None = None,
         quiet: float = 5.0,
-    ) -> AsyncSink[IngestResult]:
+    ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
 
         If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
@@ -1811,7 +1822,7 @@ class AsyncStream:
         check: bool = False,
         patience: float = 10.0,
         max_bytes: int = 67108864,
-    ) -> AsyncFeed[bytes]:
+    ) -> Feed[bytes, Snapshot]:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
 
         Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
@@ -1999,7 +2010,7 @@ class AsyncStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
         """Its messages, those that are there and those that will come, each once and in order.
 
         As ``ordered_consumer`` of `JetStream`, which explains the arguments.
@@ -2034,7 +2045,7 @@ class AsyncStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
         """Its messages that are there now, each once and in order: a feed with an end.
 
         As ``ordered_consumer`` of `JetStream`, which explains the arguments.
@@ -2072,7 +2083,7 @@ class AsyncStream:
         patience: float = 120.0,
         name_prefix: str = "",
         timeout: float | None = None,
-    ) -> AsyncFeed[Rows]:
+    ) -> Feed[Rows, RangeReader]:
         """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
 
         Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
@@ -2183,7 +2194,7 @@ class AsyncStoredMessages:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: StoredMessages) -> None:
+    def __init__(self, nc: AsyncClient, pure: StoredMessages) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -2310,7 +2321,7 @@ class AsyncStoredMessages:
         page: int = 500,
         page_bytes: int = 4194304,
         timeout: float | None = None,
-    ) -> AsyncFeed[StoredMessage]:
+    ) -> Feed[StoredMessage, DirectBatch]:
         """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
 
         The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
@@ -2351,7 +2362,7 @@ class AsyncStoredMessages:
         page: int = 500,
         page_bytes: int = 4194304,
         timeout: float | None = None,
-    ) -> AsyncFeed[StoredMessage]:
+    ) -> Feed[StoredMessage, DirectBatch]:
         """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
 
         The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject by itself.
@@ -2417,7 +2428,7 @@ class AsyncConsumer:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: AsyncVerbs, pure: Consumer) -> None:
+    def __init__(self, nc: AsyncClient, pure: Consumer) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -2630,7 +2641,7 @@ class AsyncConsumer:
         priority: int | None = None,
         pin: str = "",
         acking: Acking = UNKNOWN,
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, Fetch[JsMessage]]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
         Args:
@@ -2736,7 +2747,7 @@ class AsyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         acking: Acking = UNKNOWN,
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, Consume[JsMessage]]:
         """An endless feed of its messages, which asks for more as they are taken.
 
         A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
@@ -2799,7 +2810,7 @@ class AsyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         acking: Acking = UNKNOWN,
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, AckNext[JsMessage]]:
         """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
 
         For long jobs: nothing waits here while one is worked on.
@@ -2848,7 +2859,7 @@ class AsyncConsumer:
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | None = None,
-    ) -> AsyncFeed[AsyncMessage]:
+    ) -> Feed[AsyncMessage, PushSubscription[JsMessage]]:
         """What it pushes, if it is a push consumer. It stays when the feed ends.
 
         Args:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Unpack, final
+from typing import TYPE_CHECKING, Unpack, final
 
 from jsproto.core.subscription import Overflow
 from jsproto.jetstream.ack import ACK, Verb
+from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.advisories import MessageFate
@@ -26,23 +27,33 @@ from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.system import ServerAnswer
 from jsproto.jetstream.api.upkeep import Pause
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.batch import BatchPublish
+from jsproto.jetstream.consume import Consume
 from jsproto.jetstream.consume_options import OnDeleted
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
+from jsproto.jetstream.direct import DirectBatch
 from jsproto.jetstream.exactly_once import Patience
+from jsproto.jetstream.fetch import Fetch
 from jsproto.jetstream.fetch_options import FetchMode
-from jsproto.jetstream.ingest import IngestResult
+from jsproto.jetstream.ingest import FastIngest, IngestResult
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.ordered import OrderedConsumer
 from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.outgoing import ToPublish
+from jsproto.jetstream.push import PushSubscription
 from jsproto.jetstream.range_options import Way
 from jsproto.jetstream.range_plan import RangePlan
+from jsproto.jetstream.range_reader import RangeReader
 from jsproto.jetstream.range_rows import Rows
 from jsproto.jetstream.settings import ConsumerSettings, OrderedSettings, PushSettings, StreamSettings
-from jsproto.jetstream.snapshot import Origin
-from jsproto.jetstream.window import PublishResult
+from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
+from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto_io._messages import SyncMessage
-from jsproto_io._verbs import SyncFeed, SyncSink, SyncVerbs
+
+if TYPE_CHECKING:
+    from jsproto_io._sync import Feed, Sink, SyncClient
 
 
 @final
@@ -51,7 +62,7 @@ class SyncJetStream:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: JetStream) -> None:
+    def __init__(self, nc: SyncClient, pure: JetStream) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -205,7 +216,7 @@ class SyncJetStream:
         max_results: int = 65536,
         resend: bool = False,
         stall_wait: float | None = None,
-    ) -> SyncSink[PublishResult]:
+    ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
         It takes `Publish` values, ``(subject, payload)`` or ``(subject, payload, headers)``, and gives a
@@ -289,7 +300,7 @@ class SyncJetStream:
         eob: bool = False,
         retries: int = 2,
         retry_wait: float = 0.25,
-    ) -> SyncSink[PubAck]:
+    ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
 
         It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``; its one result is the
@@ -329,7 +340,7 @@ class SyncJetStream:
         batch_id: str | None = None,
         timeout: float | None = None,
         quiet: float = 5.0,
-    ) -> SyncSink[IngestResult]:
+    ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
         It takes what `compose` makes, ``(subject, payload)`` or ``(subject, payload, headers)``. Each is stored by itself; results
@@ -705,7 +716,7 @@ class SyncJetStream:
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | None = None,
         **settings: Unpack[PushSettings],
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
 
         The stream is found by the subject if it is not named. A consumer that is named must be there; one that is only
@@ -804,7 +815,7 @@ class SyncJetStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
         """Every message of a stream once and in order, whatever happens to consumers, servers and links.
 
         Nothing is acknowledged, and no consumer is left behind.
@@ -848,7 +859,7 @@ class SyncJetStream:
         origin: Origin,
         *,
         patience: float = 10.0,
-    ) -> SyncSink[StreamInfo]:
+    ) -> Sink[StreamInfo, Restore, bytes]:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
         Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
@@ -923,7 +934,7 @@ class SyncMeta:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: Meta) -> None:
+    def __init__(self, nc: SyncClient, pure: Meta) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1093,7 +1104,7 @@ class SyncSystem:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: System) -> None:
+    def __init__(self, nc: SyncClient, pure: System) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1364,7 +1375,7 @@ class SyncStream:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: Stream) -> None:
+    def __init__(self, nc: SyncClient, pure: Stream) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -1445,7 +1456,7 @@ class SyncStream:
         max_results: int = 65536,
         resend: bool = False,
         stall_wait: float | None = None,
-    ) -> SyncSink[PublishResult]:
+    ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
 
         If the handle knows the configuration (``cached``), a stream that acknowledges nothing is refused here, and so is
@@ -1520,7 +1531,7 @@ class SyncStream:
         idle: float = 10.0,
         timeout: float | None = None,
         eob: bool = False,
-    ) -> SyncSink[PubAck]:
+    ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
 
         If the handle knows the configuration (``cached``), a stream that takes no batches is refused here.
@@ -1554,7 +1565,7 @@ class SyncStream:
         batch_id: str | None = None,
         timeout: float | None = None,
         quiet: float = 5.0,
-    ) -> SyncSink[IngestResult]:
+    ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
 
         If the handle knows the configuration (``cached``), a stream that takes no fast batches is refused here.
@@ -1809,7 +1820,7 @@ class SyncStream:
         check: bool = False,
         patience: float = 10.0,
         max_bytes: int = 67108864,
-    ) -> SyncFeed[bytes]:
+    ) -> Feed[bytes, Snapshot]:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
 
         Chunks are to be written somewhere, ``origin`` of the feed with them. A caller may be late: up to ``max_bytes`` wait for
@@ -1997,7 +2008,7 @@ class SyncStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
         """Its messages, those that are there and those that will come, each once and in order.
 
         As ``ordered_consumer`` of `JetStream`, which explains the arguments.
@@ -2032,7 +2043,7 @@ class SyncStream:
         timeout: float | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
         """Its messages that are there now, each once and in order: a feed with an end.
 
         As ``ordered_consumer`` of `JetStream`, which explains the arguments.
@@ -2070,7 +2081,7 @@ class SyncStream:
         patience: float = 120.0,
         name_prefix: str = "",
         timeout: float | None = None,
-    ) -> SyncFeed[Rows]:
+    ) -> Feed[Rows, RangeReader]:
         """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
 
         Nothing is acknowledged, and no consumer is left behind. Lost links and consumers cost a delay and nothing else.
@@ -2181,7 +2192,7 @@ class SyncStoredMessages:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: StoredMessages) -> None:
+    def __init__(self, nc: SyncClient, pure: StoredMessages) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -2308,7 +2319,7 @@ class SyncStoredMessages:
         page: int = 500,
         page_bytes: int = 4194304,
         timeout: float | None = None,
-    ) -> SyncFeed[StoredMessage]:
+    ) -> Feed[StoredMessage, DirectBatch]:
         """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
 
         The stream must allow direct gets. Servers before 2.11 are asked for one message at a time.
@@ -2349,7 +2360,7 @@ class SyncStoredMessages:
         page: int = 500,
         page_bytes: int = 4194304,
         timeout: float | None = None,
-    ) -> SyncFeed[StoredMessage]:
+    ) -> Feed[StoredMessage, DirectBatch]:
         """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
 
         The server answers for at most 1024 subjects. Servers before 2.11 are asked for each subject by itself.
@@ -2415,7 +2426,7 @@ class SyncConsumer:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: SyncVerbs, pure: Consumer) -> None:
+    def __init__(self, nc: SyncClient, pure: Consumer) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -2628,7 +2639,7 @@ class SyncConsumer:
         priority: int | None = None,
         pin: str = "",
         acking: Acking = UNKNOWN,
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, Fetch[JsMessage]]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
         Args:
@@ -2734,7 +2745,7 @@ class SyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         acking: Acking = UNKNOWN,
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, Consume[JsMessage]]:
         """An endless feed of its messages, which asks for more as they are taken.
 
         A lost link does not end it: it goes on with the next one. If the handle knows the consumer's configuration, never
@@ -2797,7 +2808,7 @@ class SyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         acking: Acking = UNKNOWN,
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, AckNext[JsMessage]]:
         """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
 
         For long jobs: nothing waits here while one is worked on.
@@ -2846,7 +2857,7 @@ class SyncConsumer:
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
         timeout: float | None = None,
-    ) -> SyncFeed[SyncMessage]:
+    ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
         """What it pushes, if it is a push consumer. It stays when the feed ends.
 
         Args:

@@ -2,7 +2,7 @@
 
 The facade (`jsproto.jetstream.context`) says what there is: signatures, docstrings, and by its return annotations which
 verb each description wants. This script puts the verb around each call and writes ``_facade_async.py`` and
-``_facade_sync.py`` over the types in ``_verbs.py``. Nothing is written by hand there; a test writes them again and
+``_facade_sync.py`` over the client, `Feed` and `Sink` of that colour. Nothing is written by hand there; a test writes them again and
 compares. ``--check`` says whether they are fresh and changes nothing.
 
 What comes out is formatted as the formatter would: every parameter has its line.
@@ -41,19 +41,19 @@ _WANTS: Final = {
     "Procedure": ("run", ""),
     "Gather": ("run", ""),
     "NextMessage": ("run", "{colour}Message"),
-    "Fetch": ("stream", "{colour}Feed[{colour}Message]"),
-    "Consume": ("stream", "{colour}Feed[{colour}Message]"),
-    "AckNext": ("stream", "{colour}Feed[{colour}Message]"),
-    "PushSubscription": ("stream", "{colour}Feed[{colour}Message]"),
-    "OrderedConsumer": ("stream", "{colour}Feed[{colour}Message]"),
-    "RangeReader": ("stream", "{colour}Feed[Rows]"),
-    "Snapshot": ("stream", "{colour}Feed[bytes]"),
-    "Restore": ("sink", "{colour}Sink[StreamInfo]"),
-    "DirectBatch": ("stream", "{colour}Feed[StoredMessage]"),
-    "PublishWindow": ("sink", "{colour}Sink[PublishResult]"),
+    "Fetch": ("stream", "Feed[{colour}Message, Fetch[JsMessage]]"),
+    "Consume": ("stream", "Feed[{colour}Message, Consume[JsMessage]]"),
+    "AckNext": ("stream", "Feed[{colour}Message, AckNext[JsMessage]]"),
+    "PushSubscription": ("stream", "Feed[{colour}Message, PushSubscription[JsMessage]]"),
+    "OrderedConsumer": ("stream", "Feed[{colour}Message, OrderedConsumer[JsMessage]]"),
+    "RangeReader": ("stream", "Feed[Rows, RangeReader]"),
+    "Snapshot": ("stream", "Feed[bytes, Snapshot]"),
+    "Restore": ("sink", "Sink[StreamInfo, Restore, bytes]"),
+    "DirectBatch": ("stream", "Feed[StoredMessage, DirectBatch]"),
+    "PublishWindow": ("sink", "Sink[PublishResult, PublishWindow, ToPublish]"),
     "WholeBatch": ("run", "PubAck"),
-    "BatchPublish": ("sink", "{colour}Sink[PubAck]"),
-    "FastIngest": ("sink", "{colour}Sink[IngestResult]"),
+    "BatchPublish": ("sink", "Sink[PubAck, BatchPublish, ToPublish]"),
+    "FastIngest": ("sink", "Sink[IngestResult, FastIngest, ToPublish]"),
 }
 
 _HEADER: Final = '''"""JetStream with {how}: written by ``_generate.py`` from `jsproto.jetstream.context`. Do not edit."""
@@ -69,7 +69,7 @@ class {colour}{name}:
 
     __slots__ = ("_nc", "_pure")
 
-    def __init__(self, nc: {colour}Verbs, pure: {name}) -> None:
+    def __init__(self, nc: {colour}Client, pure: {name}) -> None:
         self._nc = nc
         self._pure = pure
 
@@ -86,6 +86,7 @@ class Colour:
     name: str
     how: str
     file: str
+    client: str
     prefix: str
     wait: str
     noqa: str
@@ -93,8 +94,8 @@ class Colour:
 
 _NOQA: Final = "# ruff: noqa: ASYNC109 - the core keeps the time\n\n"
 
-ASYNC: Final = Colour("Async", "``await``", "_facade_async.py", "async def", "await ", _NOQA)
-SYNC: Final = Colour("Sync", "plain calls", "_facade_sync.py", "def", "", "")
+ASYNC: Final = Colour("Async", "``await``", "_facade_async.py", "_async.py", "async def", "await ", _NOQA)
+SYNC: Final = Colour("Sync", "plain calls", "_facade_sync.py", "_sync.py", "def", "", "")
 
 
 def facade(colour: Colour) -> str:
@@ -198,8 +199,9 @@ class _Writer:
         return code
 
     def imports(self) -> str:
-        """Imports of what was used, as the linter sorts them."""
-        self._used.add(f"{self._colour.name}Verbs")
+        """Imports of what was used, as the linter sorts them. The client's module imports this file, so checkers alone see that one."""
+        own = f"jsproto_io.{Path(self._colour.client).stem}"
+        self._used |= {f"{self._colour.name}Client", "TYPE_CHECKING"}
         places = dict(_places())
         wanted: dict[str, list[str]] = {}
         for name in self._used & places.keys():
@@ -210,12 +212,15 @@ class _Writer:
             if at and module.startswith("jsproto") and not modules[at - 1].startswith("jsproto"):
                 text += "\n"
             text += _import(module, wanted[module])
-        return text
+        return (
+            f"{text}\nif TYPE_CHECKING:\n    {_import(own, ['Feed', 'Sink', f'{self._colour.name}Client'])}"
+        )
 
 
 def _places() -> Iterable[tuple[str, str]]:
     """Every name that a signature of the facade can use, and the module that it comes from."""
     yield "final", "typing"
+    yield "TYPE_CHECKING", "typing"
     for module in _MODULES:
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -226,9 +231,8 @@ def _places() -> Iterable[tuple[str, str]]:
     yield "PublishResult", "jsproto.jetstream.window"
     yield "Rows", "jsproto.jetstream.range_rows"
     yield "IngestResult", "jsproto.jetstream.ingest"
+    yield "ToPublish", "jsproto.jetstream.outgoing"
     for colour in (ASYNC, SYNC):
-        for name in ("Feed", "Sink", "Verbs"):
-            yield f"{colour.name}{name}", "jsproto_io._verbs"
         yield f"{colour.name}Message", "jsproto_io._messages"
 
 

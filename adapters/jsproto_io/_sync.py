@@ -21,7 +21,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Stage, Wish
@@ -33,9 +33,20 @@ from jsproto.core.servers import Server
 from jsproto.core.subscription import Overflow, Subscription
 from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
+from jsproto.jetstream.api.puback import PubAck
+from jsproto.jetstream.api.stored import StoredMessage
+from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.batch import BatchPublish
+from jsproto.jetstream.direct import DirectBatch
+from jsproto.jetstream.ingest import FastIngest, IngestResult
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.outgoing import ToPublish
 from jsproto.jetstream.pull import OpenPull
+from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_rows import Rows
+from jsproto.jetstream.snapshot import Restore, Snapshot
 from jsproto.jetstream.status import End
+from jsproto.jetstream.window import PublishResult, PublishWindow
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
@@ -55,6 +66,7 @@ from jsproto_io._base import (
     unsettled,
 )
 from jsproto_io._facade_sync import SyncJetStream
+from jsproto_io._kinds import ConversationT_co, ItemT_contra, written
 from jsproto_io._messages import SyncMessage
 from jsproto_io._options import ConnectOptions
 from jsproto_io._ways import Place
@@ -68,6 +80,7 @@ IN_USE: Final = (
 AT_ONCE: Final = False
 
 T = TypeVar("T")
+FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -188,13 +201,29 @@ class SyncClient(Base):
         return item
 
     @overload
-    def stream(self, feed: Conversation[JsMessage]) -> Feed[SyncMessage]: ...
+    def stream(self, feed: FeedT) -> Feed[SyncMessage, FeedT]: ...
+    @overload
+    def stream(self, feed: RangeReader) -> Feed[Rows, RangeReader]: ...
+    @overload
+    def stream(self, feed: Snapshot) -> Feed[bytes, Snapshot]: ...
+    @overload
+    def stream(self, feed: DirectBatch) -> Feed[StoredMessage, DirectBatch]: ...
     @overload
     def stream(self, feed: Conversation[T]) -> Feed[T]: ...
     def stream(self, feed: Conversation[T]) -> Feed[T]:
         """The items of a feed: ``with nc.stream(feed) as items`` opens it and closes it at the end."""
         return Feed(self, feed)
 
+    @overload
+    def sink(self, sink: PublishWindow) -> Sink[PublishResult, PublishWindow, ToPublish]: ...
+    @overload
+    def sink(self, sink: BatchPublish) -> Sink[PubAck, BatchPublish, ToPublish]: ...
+    @overload
+    def sink(self, sink: FastIngest) -> Sink[IngestResult, FastIngest, ToPublish]: ...
+    @overload
+    def sink(self, sink: Restore) -> Sink[StreamInfo, Restore, bytes]: ...
+    @overload
+    def sink(self, sink: Conversation[T]) -> Sink[T]: ...
     def sink(self, sink: Conversation[T]) -> Sink[T]:
         """A conversation that takes items: ``with nc.sink(window) as s: s.put(...)``."""
         return Sink(self, sink)
@@ -225,7 +254,7 @@ class SyncClient(Base):
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-    ) -> Feed[Message]:
+    ) -> Feed[Message, Subscription]:
         """Messages on a subject: ``with nc.subscribe("a.*") as messages: for msg in messages: ...``.
 
         Args:
@@ -278,7 +307,7 @@ class SyncClient(Base):
         stall: float | None = None,
         sentinel: Sentinel | None = None,
         timeout: float = 5.0,
-    ) -> Feed[Message]:
+    ) -> Feed[Message, RequestMany]:
         """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for msg in answers: ...``.
 
         It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
@@ -553,14 +582,17 @@ def _unopened(conversation: Conversation[T], _now: float) -> NoReturn:
 
 
 @final
-class Feed(Generic[T_co]):
+class Feed(Generic[T_co, ConversationT_co]):
     """The items of one feed. Entering opens the feed, leaving closes it; in between it is an iterator.
 
-    Attributes:
-        feed: the conversation, for what it shows beyond its items.
+    ``Feed[SyncMessage]`` is enough to write where a function takes one; ``Feed[SyncMessage, Consume[JsMessage]]`` is what
+    ``consumer.consume()`` gives: the second parameter is the type of ``feed``.
     """
 
-    __slots__ = ("_client", "_kept", "_seat", "_take", "feed")
+    __slots__ = ("_client", "_feed", "_kept", "_seat", "_take")
+
+    if not TYPE_CHECKING:
+        __class_getitem__ = written
 
     def __init__(self, client: SyncClient, feed: Conversation[T_co]) -> None:
         self._client = client
@@ -568,14 +600,19 @@ class Feed(Generic[T_co]):
         self._kept: deque[T_co] = deque()
         self._seat = Seat(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
-        self.feed = feed
+        self._feed = feed
+
+    @property
+    def feed(self) -> ConversationT_co:
+        """The conversation, for what it shows beyond its items."""
+        return cast("ConversationT_co", self._feed)
 
     def __enter__(self) -> Self:
         client = self._client
         with client._alone:
-            self._seat = client._opened(self.feed, client._now())
+            self._seat = client._opened(self._feed, client._now())
             self._take = client._connection.take
-            client._feeds.add(self.feed)
+            client._feeds.add(self._feed)
             client._pump()
         if self.feed.ATTENDED:
             client._attend(self.feed)
@@ -596,7 +633,7 @@ class Feed(Generic[T_co]):
             raise BusyConversation(IN_USE)
         try:
             now = client._now()
-            while (item := self._take(self.feed, now)) is NEED_DATA:
+            while (item := self._take(self._feed, now)) is NEED_DATA:
                 client._taking(self._seat)
                 now = client._now()
             if client._connection.outgoing or now > client._look_at:
@@ -641,7 +678,7 @@ class Feed(Generic[T_co]):
         clock = None
         with client._alone:
             try:
-                while (item := self._take(self.feed, client._now())) is NEED_DATA:
+                while (item := self._take(self._feed, client._now())) is NEED_DATA:
                     if timeout is None:
                         client._taking(self._seat)
                         continue
@@ -650,14 +687,14 @@ class Feed(Generic[T_co]):
                         client._opened(clock, client._now())
                         continue  # opening may have read what is waited for
                     if client._connection.take(clock, client._now()) is not NEED_DATA:
-                        raise out_of_time(self.feed, timeout)
+                        raise out_of_time(self._feed, timeout)
                     client._racing(self._seat, seat_of(clock))
             finally:
                 if clock is not None and not clock.ended:
                     client._connection.close(clock, client._now())
             self._flush(client._now(), item)
         if item is ENDED:
-            raise run_dry(self.feed)
+            raise run_dry(self._feed)
         return item
 
     def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
@@ -692,11 +729,11 @@ class Feed(Generic[T_co]):
                 check_result(done, "the handler")
             if manual_ack:
                 continue
-            if hands_back(self.feed):
-                self.put(item)
+            if hands_back(self._feed):
+                self.put(cast("JsMessage", item))
             elif unsettled(item):
                 self._client.settle(cast("JsMessage", item), None)
-        return reason_of(self.feed)
+        return reason_of(self._feed)
 
     def ready(self) -> None:
         """Wait until the feed has begun: a push subscription is bound, an ordered consumer is there. Others begin at once.
@@ -705,7 +742,7 @@ class Feed(Generic[T_co]):
             JsprotoError: why it never did.
         """
         self._watching(Stage.GOING)
-        reason_of(self.feed)
+        reason_of(self._feed)
 
     def ended(self) -> End | None:
         """Wait until no further item will come; gives how a feed of stored messages ended.
@@ -716,7 +753,7 @@ class Feed(Generic[T_co]):
             JsprotoError: what the feed ended with.
         """
         self._watching(Stage.ENDED)
-        return reason_of(self.feed)
+        return reason_of(self._feed)
 
     def unsubscribe(self) -> End | None:
         """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
@@ -745,7 +782,7 @@ class Feed(Generic[T_co]):
             kept = list(self._kept)
             self._forget_kept()
             return kept
-        while (items := client._driver.take_all(self.feed, client._now())) is NEED_DATA:
+        while (items := client._driver.take_all(self._feed, client._now())) is NEED_DATA:
             client._taking(self._seat)
         self._flush(client._now(), *(() if items is ENDED else items))
         return items
@@ -761,9 +798,9 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         with client._alone:
-            return pulls_of(self.feed, client._now())
+            return pulls_of(self._feed, client._now())
 
-    def put(self, item: object) -> None:
+    def put(self, item: JsMessage) -> None:
         """Hand something to a feed that takes it: to `AckNext` a message that is done.
 
         Raises:
@@ -771,7 +808,7 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         with client._alone:
-            while not client._driver.put(self.feed, item, client._now()):
+            while not client._driver.put(self._feed, item, client._now()):
                 client._putting(self._seat)
             client._flush(client._now())
 
@@ -787,9 +824,9 @@ class Feed(Generic[T_co]):
         """
         client = self._client
         if self._take is _unopened:
-            _unopened(self.feed, 0.0)
+            _unopened(self._feed, 0.0)
         with client._alone:
-            client._connection.limit(self.feed, count, client._now())
+            client._connection.limit(self._feed, count, client._now())
             client._pump()
 
     def drain(self) -> None:
@@ -807,52 +844,60 @@ class Feed(Generic[T_co]):
         if client.closed:
             return
         with client._alone:
-            client._feeds.discard(self.feed)
+            client._feeds.discard(self._feed)
             if self._kept:
                 for item in self._kept:
                     client._give_back(item)
                 self._forget_kept()
-            client._connection.close(self.feed, client._now())
+            client._connection.close(self._feed, client._now())
             client._pump()
 
     def _tell(self, wish: Wish) -> None:
         client = self._client
         if self._take is _unopened:
-            _unopened(self.feed, 0.0)
+            _unopened(self._feed, 0.0)
         with client._alone:
-            client._connection.tell(self.feed, wish, client._now())
+            client._connection.tell(self._feed, wish, client._now())
             client._pump()
 
     def _watching(self, until: Stage) -> None:
         client = self._client
         with client._alone:
             client._pump()
-            while client._driver.watch(self.feed, until):
-                if until is Stage.ENDED and self.feed.readable:
+            while client._driver.watch(self._feed, until):
+                if until is Stage.ENDED and self._feed.readable:
                     return
                 client._drive()
 
 
 @final
-class Sink(Generic[T]):
+class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
     """A conversation that takes items and gives results. Leaving it well drains it, leaving by an error closes it.
 
-    Attributes:
-        window: the conversation, for what it shows beyond its results.
+    ``Sink[PublishResult]`` is enough to write where a function takes one. The second parameter is the type of ``window``, the
+    third what `put` takes.
     """
 
-    __slots__ = ("_client", "_rest", "_seat", "window")
+    __slots__ = ("_client", "_rest", "_seat", "_window")
 
-    def __init__(self, client: SyncClient, window: Conversation[T]) -> None:
+    if not TYPE_CHECKING:
+        __class_getitem__ = written
+
+    def __init__(self, client: SyncClient, window: Conversation[T_co]) -> None:
         self._client = client
         self._seat = Seat(client)
-        self._rest: deque[T] = deque()
-        self.window = window
+        self._rest: deque[T_co] = deque()
+        self._window = window
+
+    @property
+    def window(self) -> ConversationT_co:
+        """The conversation, for what it shows beyond its results."""
+        return cast("ConversationT_co", self._window)
 
     def __enter__(self) -> Self:
         client = self._client
         with client._alone:
-            self._seat = client._opened(self.window, client._now())
+            self._seat = client._opened(self._window, client._now())
             client._pump()
         if self.window.ATTENDED:
             client._attend(self.window)
@@ -878,14 +923,14 @@ class Sink(Generic[T]):
             raise
         client._leave(self.window)
         with client._alone:
-            while (items := client._driver.take_all(self.window, client._now())) is not ENDED and (
+            while (items := client._driver.take_all(self._window, client._now())) is not ENDED and (
                 items is not NEED_DATA
             ):
                 self._rest.extend(items)
         for failure in filter(None, map(failure_of, self._rest)):
             raise failure
 
-    def put(self, item: object) -> None:
+    def put(self, item: ItemT_contra) -> None:
         """Hand in an item, as soon as there is room.
 
         Raises:
@@ -897,7 +942,7 @@ class Sink(Generic[T]):
             raise BusyConversation(IN_USE)
         try:
             now = client._now()
-            while not client._driver.put(self.window, item, now):
+            while not client._driver.put(self._window, item, now):
                 client._putting(self._seat)
                 now = client._now()
             client._flush(now)
@@ -907,14 +952,14 @@ class Sink(Generic[T]):
         finally:
             gate.release()
 
-    def results(self) -> Iterator[T]:
+    def results(self) -> Iterator[T_co]:
         """The results so far and to come, until the sink is drained or closed."""
         client = self._client
         while True:
             while self._rest:
                 yield self._rest.popleft()
             with client._alone:
-                while (items := client._driver.take_all(self.window, client._now())) is NEED_DATA:
+                while (items := client._driver.take_all(self._window, client._now())) is NEED_DATA:
                     client._taking(self._seat)
                 if items is not ENDED:
                     self._rest.extend(items)  # before anything that an exception can come out of
@@ -926,8 +971,8 @@ class Sink(Generic[T]):
         """Take no further items, and wait until every one has its result."""
         client = self._client
         with client._alone:
-            client._connection.tell(self.window, Wish.DRAIN, client._now())
-            while client._driver.ending(self.window):
+            client._connection.tell(self._window, Wish.DRAIN, client._now())
+            while client._driver.ending(self._window):
                 client._putting(self._seat)
 
     def close(self) -> None:
@@ -937,7 +982,7 @@ class Sink(Generic[T]):
         if client.closed:
             return
         with client._alone:
-            client._connection.close(self.window, client._now())
+            client._connection.close(self._window, client._now())
             client._pump()
 
 

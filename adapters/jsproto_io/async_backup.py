@@ -349,7 +349,8 @@ class _Account:
         origin = await aside(partial(origin_of, place))
         if self._replicas is not None:
             origin = origin.replicated(self._replicas)
-        file = await aside(partial((place / str(entry.archive)).open, "rb"))
+        archive = place / str(entry.archive)
+        file = await aside(lambda: archive.open("rb"))
         different = "no word of it"
         with file:
             more = partial(file.read, min(CHUNK, self._nc.info.max_payload))

@@ -342,7 +342,8 @@ class _Account:
         origin = aside(partial(origin_of, place))
         if self._replicas is not None:
             origin = origin.replicated(self._replicas)
-        file = aside(partial((place / str(entry.archive)).open, "rb"))
+        archive = place / str(entry.archive)
+        file = aside(lambda: archive.open("rb"))
         different = "no word of it"
         with file:
             more = partial(file.read, min(CHUNK, self._nc.info.max_payload))

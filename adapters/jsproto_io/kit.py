@@ -17,10 +17,12 @@ them is for who derives from them, and for nobody else.
 
 from __future__ import annotations
 
+from jsproto.driver import Told
 from jsproto_io._async import AsyncClient
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Credentials, Servers, nobody
 from jsproto_io._plug import Plug
 from jsproto_io._plugged import PluggedClient
+from jsproto_io._watch import Watched, Watcher
 from jsproto_io._ways import Place
 
 __all__ = [
@@ -32,5 +34,8 @@ __all__ = [
     "Plug",
     "PluggedClient",
     "Servers",
+    "Told",
+    "Watched",
+    "Watcher",
     "nobody",
 ]

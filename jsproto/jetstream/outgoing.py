@@ -12,6 +12,9 @@ from jsproto.wire.subjects import publish_subject
 #: Subject, payload and header block of a message that waits to be sent.
 Outgoing: TypeAlias = tuple[str, bytes, bytes | None]
 
+#: What a window, a batch or an ingest takes.
+ToPublish: TypeAlias = Publish | tuple[str, bytes] | tuple[str, bytes, Headers | None]
+
 
 def outgoing(item: object) -> tuple[str, bytes, Headers | None]:
     """The message that was offered, on a subject that can be published to.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from enum import Enum
-from typing import Final, final
+from typing import Final, Generic, TypeVar, final
 
 from attrs import field, frozen
 
@@ -97,12 +97,13 @@ class ServerRow:
 
 
 Row = StreamRow | ConsumerRow | ReplicationRow | ServerRow
+RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 
 
 @final
 @frozen(kw_only=True)
-class Report:
-    """Rows with a name.
+class Report(Generic[RowT_co]):
+    """Rows with a name; a type checker knows of which class they are.
 
     Attributes:
         name: ``streams``, ``consumers``, ``replication`` or ``cluster``.
@@ -111,7 +112,7 @@ class Report:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[RowT_co, ...]
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -141,27 +142,27 @@ _EMPTY: Final = {
 # ------------------------------------------------------------------------------------------------ reports
 
 
-def stream_report(inventory: Inventory) -> Report:
+def stream_report(inventory: Inventory) -> Report[StreamRow]:
     """What each stream holds, and who holds it."""
     rows = tuple(_stream_row(each) for each in inventory.streams)
     lost = [f"{each.stream}: {each.lost:,} messages are lost" for each in rows if each.lost]
     return Report(name="streams", rows=rows, problems=(*lost, *_unsaid(inventory)))
 
 
-def consumer_report(inventory: Inventory) -> Report:
+def consumer_report(inventory: Inventory) -> Report[ConsumerRow]:
     """How far each consumer is."""
     rows = tuple(_consumer_row(each) for listed in inventory.consumers.values() for each in listed)
     return Report(name="consumers", rows=rows, problems=_unsaid(inventory))
 
 
-def replication_report(inventory: Inventory) -> Report:
+def replication_report(inventory: Inventory) -> Report[ReplicationRow]:
     """Every mirror and source: from where, how far behind."""
     rows = tuple(row for each in inventory.streams for row in _replication_rows(each))
     failed = [f"{each.stream}: {each.kind} {each.source}: {each.error}" for each in rows if each.error]
     return Report(name="replication", rows=rows, problems=(*failed, *_unsaid(inventory)))
 
 
-def cluster_report(inventory: Inventory) -> Report:
+def cluster_report(inventory: Inventory) -> Report[ServerRow]:
     """Which server leads and follows how much, and which groups have no leader; empty without a cluster."""
     servers: dict[str, dict[str, int]] = {}
     clusters: dict[str, str] = {}
@@ -187,7 +188,7 @@ def cluster_report(inventory: Inventory) -> Report:
 
 
 #: Every report by its name.
-REPORTS: Final[Mapping[str, Callable[[Inventory], Report]]] = {
+REPORTS: Final[Mapping[str, Callable[[Inventory], Report[Row]]]] = {
     "streams": stream_report,
     "consumers": consumer_report,
     "replication": replication_report,
@@ -321,7 +322,7 @@ def _unsaid(inventory: Inventory) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------ the graph
 
 
-def replication_dot(report: Report) -> str:
+def replication_dot(report: Report[Row]) -> str:
     """The graph of a replication report in the language DOT of Graphviz: arrows go the way that messages go.
 
     A stream behind another API prefix is a box of its own, drawn with dashes.
