@@ -11,8 +11,9 @@ import re
 from types import ModuleType
 from typing import Final, Protocol, cast, final
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
+from jsproto.core.numbers import check_number
 from jsproto.core.servers import Server, url_path
 from jsproto.errors import InvalidConfig, InvalidHeader
 from jsproto.wire.headers import HeaderItems, Headers
@@ -24,6 +25,14 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _PRINTABLE: Final = re.compile(r"[ -~]*").fullmatch
 #: What the handshake says itself.
 _TAKEN: Final = frozenset({"host", "upgrade", "connection", "content-length", "transfer-encoding"})
+
+
+#: How much may wait for a client in a server, by default.
+MAX_PENDING: Final = 64 * 1024 * 1024
+
+
+def _count(_self: object, attribute: Attribute[int], value: int) -> None:
+    check_number(attribute.name, value, (int,), least=1)
 
 
 def _pairs(given: HeaderItems | None) -> tuple[tuple[str, str], ...] | None:
@@ -51,10 +60,13 @@ class WebSocket(Secretive):
     Attributes:
         path: what is asked for, with its query, whatever the URL of a server says; ``None`` asks for what the URL says.
         headers: more headers for the request: a mapping or pairs; they are no part of the ``repr``.
+        max_frame: most bytes that one frame of the server may announce. A server writes all that waits for a client as one frame: more is
+            needed only where its ``max_pending`` was raised.
     """
 
     path: str | None = field(default=None, converter=secret_query, validator=url_path)
     headers: tuple[tuple[str, str], ...] | None = field(default=None, repr=False, converter=_pairs)
+    max_frame: int = field(default=MAX_PENDING, validator=_count)
 
 
 class Speaker(Protocol):

@@ -9,7 +9,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from jsproto_io._ws import MOST, SILENT
+from jsproto_io._ws import SILENT
 
 
 @final
@@ -25,7 +25,7 @@ class Answerer:
     __slots__ = ("_protocol", "asked", "ended", "parting", "stands")
 
     def __init__(self) -> None:
-        self._protocol = ServerProtocol(max_size=MOST, logger=SILENT)
+        self._protocol = ServerProtocol(max_size=None, logger=SILENT)
         self.stands = False
         self.ended = False
         self.parting: Exception | None = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import pickle
 import re
 import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -293,6 +295,98 @@ def test_whatever_comes_is_bytes_or_one_end(data, stands, size):
     layer.goodbye()
 
     assert layer.parting is None or layer.ended
+
+
+# ---------------------------------------------------------------------------------------------- what it costs
+
+
+def announcing(opcode, size, *, fin=True):
+    """The header of a frame of so many bytes."""
+    return bytes([fin << 7 | opcode, 127]) + size.to_bytes(8, "big")
+
+
+def most_held(layer, head, size):
+    """Have a frame of so many bytes come in pieces of 64 KiB: the most memory that it took, and how much of it was read."""
+    piece = bytes(65_536)
+    read = 0
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        layer.received(head)
+        while read < size and not layer.ended:
+            read += len(layer.received(piece))
+        return tracemalloc.get_traced_memory()[1] - before, read
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("opcode", [Opcode.BINARY, Opcode.PING, Opcode.PONG, Opcode.CLOSE, 3, 11])
+def test_a_frame_that_announces_too_much_is_refused_at_its_header(opcode):
+    layer, other = standing()
+    held, read = most_held(layer, announcing(opcode, 120_000_000), 120_000_000)
+
+    assert (0, True) == (read, layer.ended)
+    assert held < 50_000
+    assert isinstance(layer.parting, WebSocketFailed)
+    other.received(layer.outgoing())
+    assert other._protocol.close_rcvd.code in {1002, 1009}
+
+
+def test_the_payload_of_a_frame_is_handed_on_as_it_comes_and_not_gathered():
+    layer, _ = standing()
+    held, read = most_held(layer, announcing(Opcode.BINARY, 60 << 20), 60 << 20)
+
+    assert (60 << 20, False) == (read, layer.ended)
+    assert held < 200_000
+
+
+def test_how_much_a_frame_may_announce_is_an_option():
+    small, large = (WebSocket(max_frame=size) for size in (1000, 200_000_000))
+    for options, size, ended in [(small, 1000, False), (small, 1001, True), (large, 120_000_000, False)]:
+        layer, _, answer = asking(options)
+        layer.received(answer + announcing(Opcode.BINARY, size))
+
+        assert ended == layer.ended
+    with pytest.raises(InvalidConfig, match="max_frame"):
+        WebSocket(max_frame=0)
+
+
+def test_a_layer_that_nobody_wants_any_more_leaves_nothing_large_behind():
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(5):
+            layer, _ = standing()
+            layer.received(announcing(Opcode.BINARY, 60_000_000) + bytes(5_000_000))
+            del layer
+        left = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+    assert left < 500_000
+
+
+def test_of_many_pings_the_last_is_answered():
+    layer, other = standing()
+    for at in range(0, 5000, 1000):
+        layer.received(b"".join(frame(Opcode.PING, b"%d" % (at + each)) for each in range(1000)))
+    other._protocol.receive_data(layer.outgoing())
+
+    assert [(Opcode.PONG, b"4999")] == [
+        (each.opcode, bytes(each.data)) for each in other._protocol.events_received()
+    ]
+    assert b"" == layer.outgoing()
+
+
+def test_a_ping_of_a_server_that_has_closed_needs_no_answer():
+    layer, other = standing()
+    layer.received(frame(Opcode.PING, b"there?") + frame(Opcode.CLOSE))
+    other._protocol.receive_data(layer.outgoing())
+
+    assert [Opcode.CLOSE] == [each.opcode for each in other._protocol.events_received()]
 
 
 # ---------------------------------------------------------------------------------------------- options and secrets
