@@ -94,6 +94,7 @@ class Base:
         "__weakref__",
         "_barred",
         "_begun",
+        "_broken",
         "_certificates",
         "_connection",
         "_driver",
@@ -101,6 +102,7 @@ class Base:
         "_layer",
         "_network",
         "_options",
+        "_owes",
         "_secure",
         "_speaker",
         "_tunnel",
@@ -116,6 +118,10 @@ class Base:
         if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
             self._certificates.context()  # that files are wrong is said at once
         self._layer: Layer | None = None
+        #: Whether the stream refused what was written last: what follows waits for the next link.
+        self._broken = False
+        #: Whether the layer has answers for a peer that does not read.
+        self._owes = False
         self._secure = False
         self._words = options
         self._web = options.get("websocket") or WebSocket()
@@ -248,7 +254,9 @@ class Base:
             self._obey(driver.orders.popleft())
             driver.collect()
         choked = connection.choked
-        data = connection.data_to_send()
+        if self._owes and not connection.clogged:
+            self._answer()
+        data = b"" if self._broken else connection.data_to_send()
         if data:
             if self._layer is not None:
                 data = self._layer.sent(data)
@@ -268,6 +276,7 @@ class Base:
     def _obey(self, order: Order) -> None:
         if isinstance(order, Dial):
             self._layer = None
+            self._broken = self._owes = False
             self._secure = order.secure
             if self._network is None:
                 try:
@@ -344,9 +353,10 @@ class Base:
             self._hang_up()
             self._failed(error)
             return
-        answer = layer.outgoing()
-        if answer:
-            self._write(answer)
+        if self._connection.clogged:
+            self._owes = True
+        else:
+            self._answer()
         if layer.stands and not stood:
             self._connection.transport_up(now)
         if said:
@@ -354,6 +364,13 @@ class Base:
         if layer.ended and not self._leaving():
             self._hang_up()
             self._failed(layer.parting)
+
+    def _answer(self) -> None:
+        """Write what the layer has to say of its own accord."""
+        self._owes = False
+        answer = self._layer.outgoing() if self._layer is not None else b""
+        if answer:
+            self._write(answer)
 
     def _leaving(self) -> bool:
         """Whether the connection has left this stream already; it may be waiting for the next one."""

@@ -41,12 +41,32 @@ class Owner(Protocol):
 
 @final
 class Link(asyncio.BufferedProtocol):
-    """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
+    """One byte stream, from dialling to its end.
 
-    __slots__ = ("_bound", "_end", "_keep", "_room", "client", "dialling", "lost", "stream", "transport")
+    Attributes:
+        broken: the stream has refused what was written; ``connection_lost`` will say why.
+        client: who uses it; ``None`` once nobody wants it any more.
+        unsent: what it held when it was asked last, or has refused.
+    """
+
+    __slots__ = (
+        "_bound",
+        "_end",
+        "_keep",
+        "_room",
+        "broken",
+        "client",
+        "dialling",
+        "lost",
+        "stream",
+        "transport",
+        "unsent",
+    )
 
     def __init__(self, client: Owner) -> None:
         self.client: Owner | None = client
+        self.broken = False
+        self.unsent = 0
         self.dialling: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.stream: socket.socket | None = None
@@ -55,6 +75,17 @@ class Link(asyncio.BufferedProtocol):
         self._bound = client._options.close_timeout
         self._end: asyncio.TimerHandle | None = None
         self._room = memoryview(bytearray(CHUNK))
+
+    def write(self, data: bytes) -> None:
+        """Have it sent."""
+        transport = self.transport
+        if transport is None:
+            return
+        held = transport.get_write_buffer_size()
+        transport.write(data)
+        self.broken = transport.is_closing()
+        # A transport that breaks forgets what it held.
+        self.unsent = held + len(data) if self.broken else transport.get_write_buffer_size()
 
     def hang_up(self) -> None:
         """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
@@ -97,15 +128,28 @@ class Link(asyncio.BufferedProtocol):
         """These bytes came."""
         client = self.client
         if client is not None:
+            if self.unsent:
+                self._look(client)
             client._arrived(data, client._now())
             client._received()
+
+    def _look(self, client: Owner) -> None:
+        """Say how much is still to leave."""
+        if self.transport is not None and not self.broken:
+            self.unsent = self.transport.get_write_buffer_size()
+            client._connection.transport_unsent(self.unsent, client._now())
 
     def resume_writing(self) -> None:
         """Enough has left that the core may want to hear of it."""
         client = self.client
-        if client is not None and self.transport is not None:
-            client._connection.transport_unsent(self.transport.get_write_buffer_size(), client._now())
+        if client is not None:
+            self._look(client)
             client._pump()
+
+    def eof_received(self) -> None:
+        """The peer says nothing more: the transport closes itself behind this."""
+        if self.client is not None:
+            self._look(self.client)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The stream is gone."""

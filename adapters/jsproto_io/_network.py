@@ -25,6 +25,7 @@ class Plugged(Protocol):
     """One byte stream after another, for whoever blocks; see `jsproto_io._plug.Plug`."""
 
     asleep: bool
+    broken: OSError | None
     due: float | None
     unsent: bytearray
 
@@ -49,6 +50,7 @@ class Plugged(Protocol):
 class Linked(Protocol):
     """One byte stream that lives in a task; see `jsproto_io._stream.Stream`."""
 
+    broken: bool
     unsent: bytearray
 
     async def live(self) -> None:

@@ -10,7 +10,8 @@ What is written with more to follow (``more``) lies in the kernel and may wait t
 `wait` begins to sleep, or when the kernel has had it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the kind
 it goes at once.
 
-A broken stream swallows what is written: reading it says that it is broken, and once is enough.
+A stream that refuses what is written is ``broken``. What it refused stays in ``unsent``, and so does whatever is written behind it. What has come before is
+still read, and then it is `Lost`.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Plug:
 
     Attributes:
         asleep: nothing is half done: the last `wait` sleeps, or an exception has woken it.
+        broken: why the stream takes nothing more; ``None`` while it does.
         due: when `wait` is to be called though nothing has come, by the monotonic clock; ``None`` for no such time.
         unsent: what the kernel has not taken yet.
     """
@@ -76,6 +78,7 @@ class Plug:
         "_stream",
         "_trying",
         "asleep",
+        "broken",
         "due",
         "unsent",
     )
@@ -89,6 +92,7 @@ class Plug:
         self._trying: set[socket.socket] = set()
         self._held = False
         self.asleep = False
+        self.broken: OSError | None = None
         self.due: float | None = None
         self.unsent = bytearray()
 
@@ -124,6 +128,9 @@ class Plug:
         if self._held and patience != 0.0:
             self._let_go()
         stream = self._stream
+        broken = self.broken
+        if broken is not None:
+            patience = 0.0  # a stream that takes nothing need not say why
         self.asleep = True
         if stream is None and patience is not None and not self._selector.get_map():
             sleep(patience)  # Windows cannot select on nothing
@@ -134,7 +141,10 @@ class Plug:
         if stream is None:
             return self._nearer(ready)
         if not ready:
-            return None
+            if broken is None:
+                return None
+            self.hang_up()
+            return Lost(broken)
         mask = ready[0][1]
         if mask & selectors.EVENT_WRITE:
             self.write(b"")
@@ -146,21 +156,35 @@ class Plug:
         if stream is None:
             return
         unsent = self.unsent
-        if unsent:
+        if unsent or self.broken is not None:
             unsent += data
-            del unsent[: taken(stream, unsent)]
-            if not unsent:
-                self._selector.modify(stream, _READ)
+            self._empty(stream)
             return
         self._held = more
-        gone = taken(stream, data, MORE if more else 0)
+        try:
+            gone = taken(stream, data, MORE if more else 0)
+        except OSError as error:
+            self.broken = error
+            gone = 0
         if gone < len(data):
             unsent += memoryview(data)[gone:]
-            self._selector.modify(stream, _BOTH)
+            if self.broken is None:
+                self._selector.modify(stream, _BOTH)
+
+    def _empty(self, stream: socket.socket) -> None:
+        if self.broken is not None:
+            return
+        try:
+            del self.unsent[: taken(stream, self.unsent)]
+        except OSError as error:
+            self.broken = error
+        if self.broken is not None or not self.unsent:
+            self._selector.modify(stream, _READ)
 
     def hang_up(self) -> None:
         """Close the stream, or stop opening it."""
         self.unsent.clear()
+        self.broken = None
         self._give_up_dialling()
         if self._stream is not None:
             self._selector.unregister(self._stream)
@@ -260,10 +284,12 @@ class Plug:
 
 
 def taken(stream: socket.socket, data: bytes | bytearray, flags: int = 0) -> int:
-    """How many bytes the kernel takes now."""
+    """How many bytes the kernel takes now.
+
+    Raises:
+        OSError: the stream is broken, and the kernel took none of them.
+    """
     try:
         return stream.send(data, flags)
     except BlockingIOError:
         return 0
-    except OSError:
-        return len(data)

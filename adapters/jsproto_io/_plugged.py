@@ -204,6 +204,8 @@ class PluggedClient(SyncClient):
                 self._pushed = now
                 more = False
             self._write(data if self._layer is None else self._layer.sent(data), more=more)
+            if self._broken:
+                self._come_back()
 
     def _arm(self, deadline: float | None) -> None:
         due = self._plug.due
@@ -228,6 +230,9 @@ class PluggedClient(SyncClient):
     def _write(self, data: bytes, *, more: bool = False) -> None:
         plug = self._plug
         plug.write(data, more=more)
+        if plug.broken is not None:
+            self._broken = True
+            self._look_at = 0.0
         if plug.unsent or self._connection.choked:
             self._connection.transport_unsent(len(plug.unsent), self._now())
 

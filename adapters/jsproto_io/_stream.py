@@ -43,7 +43,13 @@ class Owner(Protocol):
 
 @final
 class Stream:
-    """One byte stream, from dialling to its end. ``client`` is ``None`` once nobody wants it any more."""
+    """One byte stream, from dialling to its end.
+
+    Attributes:
+        broken: the stream takes nothing more; reading it will say why.
+        client: who uses it; ``None`` once nobody wants it any more.
+        unsent: what the kernel has not taken, or has refused.
+    """
 
     __slots__ = (
         "_bound",
@@ -54,12 +60,14 @@ class Stream:
         "_server",
         "_stream",
         "_ways",
+        "broken",
         "client",
         "unsent",
     )
 
     def __init__(self, client: Owner, server: Server) -> None:
         self.client: Owner | None = client
+        self.broken = False
         self.unsent = bytearray()
         self._ways = client.WAYS
         self._scope = client.WAYS.scope()
@@ -174,18 +182,26 @@ class Stream:
 
     def write(self, data: bytes) -> None:
         """Give the kernel what it takes, and keep the rest for a task."""
-        if self.unsent:
+        if self.unsent or self.broken:
             self.unsent += data
             return
-        gone = taken(self._stream, data)
+        gone = self._taken(data)
         if gone < len(data):
             self.unsent += memoryview(data)[gone:]
-            self._nursery.start_soon(self._rest)
+            if not self.broken:
+                self._nursery.start_soon(self._rest)
+
+    def _taken(self, data: bytes | bytearray) -> int:
+        try:
+            return taken(self._stream, data)
+        except OSError:
+            self.broken = True
+            return 0
 
     async def _rest(self) -> None:
-        while self.unsent:
+        while self.unsent and not self.broken:
             await self._ways.writable(self._stream)
-            del self.unsent[: taken(self._stream, self.unsent)]
+            del self.unsent[: self._taken(self.unsent)]
             client = self.client
             if client is not None:
                 client._connection.transport_unsent(len(self.unsent), client._now())

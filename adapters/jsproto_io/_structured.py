@@ -239,6 +239,7 @@ class StructuredClient(AsyncClient):
         link = self._link
         if link is not None:
             link.write(data)
+            self._broken = link.broken
             if link.unsent or self._connection.choked:
                 self._connection.transport_unsent(len(link.unsent), self._now())
 

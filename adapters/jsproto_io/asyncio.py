@@ -253,11 +253,11 @@ class Client(AsyncClient):
 
     def _write(self, data: bytes) -> None:
         link = self._link
-        if link is not None and link.transport is not None:
-            link.transport.write(data)
-            unsent = link.transport.get_write_buffer_size()
-            if unsent or self._connection.choked:
-                self._connection.transport_unsent(unsent, self._now())
+        if link is not None:
+            link.write(data)
+            self._broken = link.broken
+            if link.unsent or self._connection.choked:
+                self._connection.transport_unsent(link.unsent, self._now())
 
     async def _aside(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk, in a thread, to its end."""

@@ -160,13 +160,14 @@ class MemoryServer(Switchboard):
 class _Plug:
     """One line after another, and whoever waits for one lets time leap; see `jsproto_io._plug.Plug`."""
 
-    __slots__ = ("_board", "_line", "_opening", "asleep", "due", "unsent")
+    __slots__ = ("_board", "_line", "_opening", "asleep", "broken", "due", "unsent")
 
     def __init__(self, board: MemoryServer) -> None:
         self._board = board
         self._line: Line | None = None
         self._opening = False
         self.asleep = False
+        self.broken: OSError | None = None
         self.due: float | None = None
         self.unsent = bytearray()
 
@@ -309,6 +310,9 @@ class _Transport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return 0
 
+    def is_closing(self) -> bool:
+        return self._closing
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         """Nothing is ever buffered."""
 
@@ -343,10 +347,11 @@ class _Transport(asyncio.Transport):
 class _Link:
     """A line that lives in a task; see `jsproto_io._stream.Stream`. ``client`` is ``None`` once nobody wants it any more."""
 
-    __slots__ = ("_bell", "_board", "_line", "_nursery", "_scope", "_ways", "client", "unsent")
+    __slots__ = ("_bell", "_board", "_line", "_nursery", "_scope", "_ways", "broken", "client", "unsent")
 
     def __init__(self, client: Owner, board: MemoryServer) -> None:
         self.client: Owner | None = client
+        self.broken = False
         self.unsent = bytearray()
         self._board = board
         self._ways = client.WAYS

@@ -74,6 +74,10 @@ ConversationT = TypeVar("ConversationT", bound=Conversation[object])
 
 PONG: Final = b"PONG\r\n"
 
+#: So many PINGs of a peer that reads nothing are answered one by one. One PONG answers all others, once it reads again: the server asks only
+#: whether we are alive.
+MOST_PONGS: Final = 64
+
 #: A delivered message may be larger than what a client may publish, by the headers that the server adds.
 SERVER_HEADERS: Final = 65_536
 
@@ -114,6 +118,7 @@ class Connection:
         "_options",
         "_outbound",
         "_parser",
+        "_pings",
         "_pool",
         "_reason",
         "_secrets",
@@ -152,7 +157,10 @@ class Connection:
         #: What closed the connection, if not the user.
         self._why: JsprotoError | None = None
         self._failures: deque[JsprotoError] = deque(maxlen=MOST_FAILURES)
+        #: Bytes that the transport held when it was asked last.
         self._unsent = 0
+        #: PINGs that came since the transport is clogged.
+        self._pings = 0
         self._choked = False
         self._draining: dict[int, Conversation[object]] | None = None
         self._parser = self._new_parser()
@@ -190,6 +198,11 @@ class Connection:
     def choked(self) -> bool:
         """Whether somebody waits for the outbound bytes to fall below the low-water mark."""
         return self._choked
+
+    @property
+    def clogged(self) -> bool:
+        """Whether the transport holds more than the low-water mark, because the peer reads so little."""
+        return self._unsent > self._options.outbound_low
 
     @property
     def conversations(self) -> int:
@@ -246,9 +259,16 @@ class Connection:
         self._lost(reason, now, hang_up=False)
 
     def transport_unsent(self, unsent: int, now: float) -> None:
-        """How many bytes the transport still holds. Say it after a write and when the transport has drained."""
+        """How many bytes the transport still holds. Say it after a write and when the transport has drained.
+
+        What it holds when the link ends is told as a notice, `NoticeKind.UNSENT`. So count what a broken stream has refused, too.
+        """
         self._at(now)
         self._unsent = unsent
+        if self._pings and not self.clogged:
+            if self._pings > MOST_PONGS:
+                self._outbound.append_control(PONG)
+            self._pings = 0
         if self._choked and self._outbound.size + unsent <= self._options.outbound_low:
             self._choked = False
             self._events.append(Ready(None))
@@ -555,7 +575,10 @@ class Connection:
             self._refused(refusal(frame.text, self._secrets), now)
         elif frame is Control.PING:
             self.stats.pings_in += 1
-            self._outbound.append_control(PONG)
+            if self.clogged:
+                self._pings += 1
+            if self._pings <= MOST_PONGS:
+                self._outbound.append_control(PONG)
         elif frame is Control.PONG and self._exchange.ponged(now):
             self._verified = self._link.state in {LinkState.CHECKING, LinkState.CLOSING}
 
@@ -728,7 +751,8 @@ class Connection:
         self._reason = None
         self._verified = False
         self._exchange.link_lost()
-        self._unsent = 0
+        unsent, self._unsent = self._unsent, 0
+        self._pings = 0
         self._parser = self._new_parser()
         for timer in (LinkTimer.ATTEMPT, LinkTimer.PING, LinkTimer.CLOSE):
             self._link.timers.stop(timer)
@@ -736,11 +760,13 @@ class Connection:
             self._events.append(HangUp(str(error)))
         self._link.move(LinkInput.LOST)
         if state is LinkState.CLOSING:
-            self._finish(None)
+            self._finish(None, unsent)
             return
         if state is LinkState.UP:
             self.stats.disconnects += 1
             self._events.append(Disconnected(error))
+            if unsent:
+                self._events.append(Notice(None, NoticeKind.UNSENT, unsent))
         else:
             self._failed(entry, error, locked_out=reason is not None and reason.fate is Fate.LOCKED_OUT)
         self._pool.lost(entry)
@@ -801,11 +827,13 @@ class Connection:
         self._link.move(LinkInput.CUT)
         self._exchange.unplug()
         self._exchange.close_all(error or ConnectionClosed("the connection was closed"), now)
-        self._finish(error)
+        self._finish(error, self._unsent)
 
-    def _finish(self, error: JsprotoError | None) -> None:
-        if self._outbound.kept_size:
-            self._events.append(Notice(None, NoticeKind.UNSENT, self._outbound.kept_size))
+    def _finish(self, error: JsprotoError | None, held: int) -> None:
+        """The last step. ``held``: bytes that the transport still holds."""
+        unsent = self._outbound.kept_size + held
+        if unsent:
+            self._events.append(Notice(None, NoticeKind.UNSENT, unsent))
         self._exchange.unplug()
         self._exchange.clear()
         self._link.timers.clear()

@@ -33,8 +33,9 @@ class NoticeKind(Enum):
     UNKNOWN_SID = "UNKNOWN_SID"
     #: Messages were dropped by a subscription's own policy; the detail is their number.
     SLOW_CONSUMER = "SLOW_CONSUMER"
-    #: Published messages that were kept and will not be sent, because the connection was closed, or because they are
-    #: larger than what the server of the new link takes; the detail is their bytes.
+    #: What was written and did not leave: the transport still held it when the link ended, or refused it; or published messages that
+    #: were kept will not be sent, because the connection was closed, or because they are larger than what the server of the new link
+    #: takes. The detail is their bytes, at most: of a TCP stream nobody knows more.
     UNSENT = "UNSENT"
     #: What may be written once was asked for again, and nothing was sent; the detail is the `Once`.
     REPEATED = "REPEATED"

@@ -56,7 +56,7 @@ class Stats:
         attempts_failed: attempts to get a link that came to nothing.
         errors: ``-ERR`` lines of the server, whatever became of them.
         pings_out: PINGs of the keepalive; those of a flush or a drain are not counted.
-        pings_in: PINGs of the server, each answered.
+        pings_in: PINGs of the server. Each is answered by a PONG, or many by one, if the server sends more and reads nothing.
     """
 
     messages_in: int = 0

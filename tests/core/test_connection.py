@@ -1177,6 +1177,85 @@ def test_a_second_close_cuts(wire):
     assert ["HangUp", "Closed"] == w.kinds()
 
 
+def test_a_peer_that_asks_and_reads_nothing_gets_64_answers_and_one_when_it_reads_again(wire):
+    w = wire(outbound_low=100).up()
+    w.connection.transport_unsent(101, w.now)
+    w.feed(b"PING\r\n" * 5000)
+
+    assert b"PONG\r\n" * 64 == w.out()
+    assert (5000, True) == (w.connection.stats.pings_in, w.connection.clogged)
+
+    w.connection.transport_unsent(101, w.now)
+
+    assert b"" == w.out()
+
+    w.connection.transport_unsent(100, w.now)
+
+    assert b"PONG\r\n" == w.out()
+
+    w.connection.transport_unsent(0, w.now)
+    w.feed(b"PING\r\n" * 100)
+
+    assert b"PONG\r\n" * 100 == w.out()
+
+
+def test_a_few_pings_of_a_slow_peer_are_answered_at_once_and_once(wire):
+    w = wire(outbound_low=100).up()
+    w.connection.transport_unsent(101, w.now)
+    w.feed(b"PING\r\n" * 3)
+
+    assert b"PONG\r\n" * 3 == w.out()
+
+    w.connection.transport_unsent(0, w.now)
+
+    assert b"" == w.out()
+
+
+def test_an_answer_that_is_owed_is_not_owed_to_the_next_link(wire):
+    w = wire(outbound_low=100).up()
+    w.connection.transport_unsent(101, w.now)
+    w.feed(b"PING\r\n" * 100)
+    w.out()
+    w.down().redial().up()
+    w.out()
+    w.connection.transport_unsent(0, w.now)
+
+    assert b"" == w.out()
+
+
+def test_what_the_transport_held_when_the_link_ended_is_told(wire):
+    w = wire().up()
+    w.told()
+    w.connection.transport_unsent(30, w.now)
+    w.connection.transport_unsent(20, w.now)
+    w.connection.transport_down(None, w.now)
+
+    assert [(NoticeKind.UNSENT, 20)] == [
+        (each.kind, each.detail) for each in w.told() if isinstance(each, Notice)
+    ]
+
+    w.redial().up().told()
+    w.connection.transport_down(None, w.now)
+
+    assert ["Disconnected"] == w.kinds()
+
+
+@pytest.mark.parametrize("end", ["lost", "silent"])
+def test_what_the_transport_held_when_the_connection_was_closed_is_told(wire, end):
+    w = wire(close_timeout=0.5).up()
+    w.told()
+    w.connection.transport_unsent(20, w.now)
+    w.close()
+    if end == "lost":
+        w.connection.transport_down(None, w.now)
+    else:
+        w.at(0.5)
+
+    assert [(NoticeKind.UNSENT, 20)] == [
+        (each.kind, each.detail) for each in w.told() if isinstance(each, Notice)
+    ]
+
+
 def test_close_while_down_says_what_is_unsent(wire):
     w = wire().up()
     w.down()
