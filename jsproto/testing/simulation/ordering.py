@@ -112,16 +112,6 @@ class Orders(Worker):
             return False
         return super().replays() or feed.state is not OrderedState.READING
 
-    def unheard(self) -> bool:
-        """Who is pushed to hears nothing but heartbeats of that, and expects none before the first."""
-        feed = self.feed
-        return (
-            feed is not None
-            and feed.options.form is Form.PUSH
-            and feed.options.paced
-            and not feed.intake.liveness.watching
-        )
-
     @property
     def consumer(self) -> str:
         """That of the present incarnation."""

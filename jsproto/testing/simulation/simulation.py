@@ -238,10 +238,6 @@ class Simulation:
             if isinstance(worker, Hears) and worker.name == consumer:
                 worker.robbed()
 
-    def unheard(self, consumer: str) -> bool:
-        """Whether its reader could not tell its silence from that of a replay."""
-        return any(worker.unheard() for worker in self._workers if worker.consumer == consumer)
-
     def given_back(self) -> None:
         """Those consumers have been away for long enough in a calm: everybody must have noticed."""
         away, self.away = self.away, set()

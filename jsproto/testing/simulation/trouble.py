@@ -51,10 +51,6 @@ class Place(Protocol):
     def taken_away(self, consumer: str) -> None:
         """A consumer that pushes is gone, and nobody tells its listener."""
 
-    def unheard(self, consumer: str) -> bool:
-        """Whether its reader could not tell its silence from that of a replay."""
-        ...
-
     def given_back(self) -> None:
         """Those consumers have been away for long enough in a calm: everybody must have noticed."""
 
@@ -265,7 +261,7 @@ class Trouble:
         place = self._place
         server, now = place.network.server, place.network.now
         for name in names:
-            if name not in place.consumers and not place.unheard(name):
+            if name not in place.consumers:
                 server.request(f"CONSUMER.DELETE.{place.stream_name}.{name}", None, now)
             elif "deliver_subject" in place.consumers.get(name, {}):
                 self._delete(name)

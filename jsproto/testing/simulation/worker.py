@@ -119,10 +119,6 @@ class Worker:
         consumer = self.world.truth.consumer(self.consumer)
         return consumer is not None and consumer.paced
 
-    def unheard(self) -> bool:
-        """Whether it could not tell the silence of a deleted consumer from that of a replay."""
-        return False
-
     @property
     def consumer(self) -> str:
         """The name of the consumer that it reads from, if it does."""

@@ -7,6 +7,7 @@ from attrs import evolve
 
 from jsproto.jetstream.api import procedures
 from jsproto.jetstream.ordered_pushes import Pushes
+from jsproto.jetstream.ordered_replay import ReplayWatch
 from jsproto.jetstream.position import Position
 from jsproto.jetstream.pulling import PullFeed
 from jsproto.jetstream.pushing import PushFeed
@@ -98,6 +99,13 @@ def test_an_ordered_reader_whose_consumer_is_deleted_goes_on_with_another_in_eac
     monkeypatch.setattr(Pushes, "begin", lambda self, subject, now: None)
 
     assert broken("ordered", away) in {"lost", "progress"}
+
+
+def test_an_ordered_reader_that_asks_nobody_in_the_silence_of_a_replay_is_seen(monkeypatch):
+    """Beside a steady writer a replay never ends, and no heartbeat comes."""
+    monkeypatch.setattr(ReplayWatch, "due", lambda self, since: None)
+
+    assert broken("ordered", fault("remove", 60.0)) in {"lost", "progress"}
 
 
 # ------------------------------------------------------------------------------------------------ listings
