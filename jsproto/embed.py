@@ -31,7 +31,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 from attrs import frozen
 
 from jsproto.core.conversation import Conversation, Port
-from jsproto.core.router import MAX_DIGITS, MUX_SID
+from jsproto.core.router import MUX_SID, number_of
 from jsproto.errors import ConversationClosed, Disconnected, JsprotoError, LocalProtocolError
 from jsproto.jetstream.ack import ACK, Verb
 from jsproto.jetstream.message import JsMessage, Settlement
@@ -108,9 +108,9 @@ class Embedded(Generic[T]):
         sid = run[0][SID]
         if sid == MUX_SID:
             for frame in run:
-                token = frame[SUBJECT].rpartition(".")[2]
-                if token.isascii() and token.isdecimal() and len(token) <= MAX_DIGITS:
-                    self.conversation.replied(int(token), frame, now)
+                token = number_of(frame[SUBJECT].rpartition(".")[2])
+                if token > 0:
+                    self.conversation.replied(token, frame, now)
         else:
             if sid == self._port.sid:
                 self._port.received += len(run)

@@ -49,11 +49,12 @@ class Router:
         """Split what came on the mux by address; an answer that nobody waits for is counted and dropped."""
         for frame in frames:
             rest, _, token = frame[SUBJECT].rpartition(".")
-            found = self.conversations.get(_number(rest.rpartition(".")[2]))
-            if found is None or _number(token) < 1:  # calls count from 1
+            found = self.conversations.get(number_of(rest.rpartition(".")[2]))
+            call = number_of(token)
+            if found is None or call < 0:
                 self.unknown += 1
             else:
-                yield found, _number(token), frame
+                yield found, call, frame
 
     def add(self, conversation: Conversation[object]) -> None:
         """A conversation begins."""
@@ -90,6 +91,7 @@ class Router:
         self._sids.clear()
 
 
-def _number(text: str) -> int:
-    """A number that we may have written, or -1: what stands in a subject is input from outside."""
-    return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdecimal() else -1
+def number_of(text: str) -> int:
+    """A number that we may have written, or -1: what stands in a subject is input from outside, and we write no zero in front."""
+    sound = text.isascii() and text.isdecimal() and text[0] != "0" and len(text) <= MAX_DIGITS
+    return int(text) if sound else -1

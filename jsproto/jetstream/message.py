@@ -14,7 +14,7 @@ Settling goes through `Connection.settle`, which takes anything with the methods
 settles earlier messages too.
 
 The reply subject goes out exactly as it came; it came through the parser, so it holds neither blank nor line end and
-can't be more than one argument of the PUB.
+can't be more than one argument of the PUB. It must begin as that of a delivery does: an ack is said to a consumer and to nobody else.
 
 `confirmed` is the double ack: the ack as a request, whose empty answer says that the server has worked it off.
 """
@@ -31,6 +31,7 @@ from jsproto.core.procedure import Steps
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.jetstream.ack import (
     ACK,
+    ACK_ROOT,
     ASKED,
     CUMULATIVE,
     OPEN,
@@ -41,6 +42,7 @@ from jsproto.jetstream.ack import (
     AckState,
     AckSubject,
     InProgress,
+    InvalidAckSubject,
     Next,
     Verb,
 )
@@ -105,10 +107,11 @@ class JsMessage(Message):
 
         Raises:
             AlreadySettled: it was settled before, and its feed is strict.
+            InvalidAckSubject: it is open, and its reply subject is not that of a delivery.
         """
         reply = self.frame[2]
         state = self.state
-        if not reply or (state is not OPEN and state is not CUMULATIVE):
+        if reply[:8] != ACK_ROOT or (state is not OPEN and state is not CUMULATIVE):
             _once(self)
             return False
         try:
@@ -145,10 +148,20 @@ def _cover(message: JsMessage) -> None:
 
 
 def _once(message: JsMessage) -> None:
-    """Nothing can be said: raise, if that is because it was said before and the feed is strict."""
+    """Nothing can be said: raise, if that is because it was said before and the feed is strict, or because no consumer would hear it."""
+    _heard(message)
     if message.repeated() and getattr(message.feed, "strict", False):
         raise AlreadySettled(
             f"expected an open message, {shorten(message.subject)} with {shorten(message.reply)} is {message.state.name}"
+        )
+
+
+def _heard(message: JsMessage) -> None:
+    """Raise, if it is open and what is said for it would reach somebody else than a consumer."""
+    reply = message.frame[2]
+    if reply and not reply.startswith(ACK_ROOT) and message.state in {OPEN, CUMULATIVE}:
+        raise InvalidAckSubject(
+            f"expected {ACK_ROOT} at the beginning of the reply subject of an open message, seen {shorten(reply)}"
         )
 
 
@@ -165,12 +178,21 @@ class AckedAll:
         self.messages = list(dict.fromkeys(messages))
 
     def settle_by(self, write: Write) -> bool:
-        """Write the acks of all that are open; ``False`` if none is."""
+        """Write the acks of all that are open; ``False`` if none is.
+
+        Raises:
+            InvalidAckSubject: the reply subject of an open one is not that of a delivery; none was written.
+        """
         replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
         if len(replies) < len(self.messages):
             replies += [each.frame[2] for each in self._last()]
         if not replies:
             return False
+        if ("\n" + "\n".join(replies)).count("\n" + ACK_ROOT) != len(
+            replies
+        ):  # no reply subject holds a line feed
+            for each in self.messages:
+                _heard(each)
         joined = " 4\r\n+ACK\r\nPUB ".join(replies).encode("utf-8", "surrogateescape")
         write(b"PUB %b 4\r\n+ACK\r\n" % joined)
         self._mark()
@@ -229,9 +251,13 @@ class Settlement:
         self.fact = AckFact.PROGRESSED if isinstance(verb, InProgress) else AckFact.SENT
 
     def settle_by(self, write: Write) -> bool:
-        """Write the PUB; ``False`` if the verb may not be said (any more) or the message came without a reply."""
+        """Write the PUB; ``False`` if the verb may not be said (any more) or the message came without a reply.
+
+        Raises:
+            AlreadySettled, InvalidAckSubject: as those of the message.
+        """
         message = self.message
-        if self.fact not in TRANSITIONS[message.state] or not message.reply:
+        if self.fact not in TRANSITIONS[message.state] or not message.reply.startswith(ACK_ROOT):
             _once(message)
             return False
         write(encode_pub_trusted(message.reply, self.reply, self.verb.payload()))
@@ -274,13 +300,16 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
         RequestTimeout: no answer in time.
         Disconnected: the link was lost meanwhile.
         AlreadySettled: it is settled, or being settled, and its feed is strict.
+        InvalidAckSubject: it is open, and its reply subject is not that of a delivery.
         LocalProtocolError: a verb that can't be confirmed.
     """
     if isinstance(verb, Next):
         raise LocalProtocolError(f"expected a verb whose answer is empty, seen {verb}")
     before = message.state
     going_on = isinstance(verb, InProgress)
-    if not message.reply or not message.told(AckFact.PROGRESSED if going_on else AckFact.SENT_ASKING):
+    if not message.reply.startswith(ACK_ROOT) or not message.told(
+        AckFact.PROGRESSED if going_on else AckFact.SENT_ASKING
+    ):
         _once(message)
         return False
     if going_on:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jsproto.core.conversation import Conversation, Port
-from jsproto.core.router import Router
+from jsproto.core.request import request
+from jsproto.core.router import Router, number_of
 
 
 def conversation(number: int) -> Conversation[object]:
@@ -57,3 +60,24 @@ def test_only_present_sids_survive_a_link():
     router.link_lost()
 
     assert {one.port.sid: one} == router.routes
+
+
+@pytest.mark.parametrize("text", ["", "0", "01", "+1", "-1", " 1", "1 ", "1_0", "\u0661", "1" * 16])
+def test_only_a_number_as_we_write_it_is_one(text):
+    assert -1 == number_of(text)
+    assert 10 == number_of("10")
+
+
+@pytest.mark.parametrize("address", ["01.1", "1.01", "1.0", "1.1.", "1"])
+def test_an_answer_to_an_address_that_we_did_not_write_is_nobodys(wire, address):
+    w = wire().up()
+    asked = w.open(request("svc"))
+    root = w.lines()[1].split()[2].removesuffix("1.1")
+    w.feed(f"MSG {root}{address} 1 1\r\na\r\n".encode())
+
+    assert not asked.ended
+    assert 1 == w.connection.stats.unknown_sid
+
+    w.feed(f"MSG {root}1.1 1 1\r\nb\r\n".encode())
+
+    assert b"b" == w.take(asked).payload

@@ -534,3 +534,36 @@ def test_a_confirmed_nak_of_a_cumulative_message_speaks_for_itself():
         steps.send(Message(("1", "r", "", None, b"")))
 
     assert feed.covers == []
+
+
+# ---------------------------------------------------------------------------------------------- where an ack may go
+
+
+@pytest.mark.parametrize("state", [AckState.OPEN, AckState.CUMULATIVE])
+@pytest.mark.parametrize(
+    "reply", [">", "*", "_INBOX.x.1", "$JS.API.STREAM.DELETE.S", "$JS.ACKS.1", "$js.ack.S.C.1.1.1.1.0"]
+)
+def test_nothing_is_said_to_anybody_but_a_consumer_n068(reply, state):
+    message = JsMessage(("7", "s.a", reply, None, b""), Feed(), state)
+    good = delivery()
+    said = []
+    for once in (
+        message,
+        Settlement(message, NAK),
+        Settlement(message, IN_PROGRESS),
+        AckedAll([good, message]),
+    ):
+        with pytest.raises(InvalidAckSubject, match="reply subject"):
+            once.settle_by(said.append)
+    for verb in (ACK, IN_PROGRESS):
+        with pytest.raises(InvalidAckSubject):
+            next(confirmed(message, verb))
+
+    assert [] == said
+    assert (state, AckState.OPEN) == (message.state, good.state)
+
+
+def test_a_message_that_wants_no_ack_may_have_any_reply_subject():
+    message = JsMessage(("7", "s.a", "_INBOX.x.1", None, b""), Feed(), AckState.MUTE)
+
+    assert not message.settle_by([].append)
