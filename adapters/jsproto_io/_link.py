@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Protocol, cast, final
 
 from jsproto.core.connection import Connection
@@ -168,6 +169,8 @@ async def winner_of(
 ) -> socket.socket:
     """A stream to whichever address stands first; each is tried in a task that ``spawn`` starts.
 
+    A task that is cancelled before its first step never runs. So its stream is closed when the task is done, and not by the task.
+
     Raises:
         OSError: none could be connected.
     """
@@ -177,7 +180,9 @@ async def winner_of(
         while not won:
             entrant = race.next()
             if entrant is not None:
-                trying.add(spawn(_tried(race, *entrant, won)))
+                task = spawn(_tried(race, *entrant, won))
+                task.add_done_callback(partial(_close_unless_won, entrant[0], won))
+                trying.add(task)
             if not trying:
                 break
             _, trying = await asyncio.wait(
@@ -201,10 +206,13 @@ async def _tried(race: Race, stream: socket.socket, place: Any, won: list[socket
     """See one address to its end, which may be that another has won."""
     try:
         await asyncio.get_running_loop().sock_connect(stream, place)
-        if not won:
-            won.append(stream)
     except OSError as error:
         race.failed(stream, error)
-    finally:
-        if stream not in won:
-            stream.close()
+    else:
+        if not won:
+            won.append(stream)
+
+
+def _close_unless_won(stream: socket.socket, won: list[socket.socket], _: asyncio.Task[None]) -> None:
+    if stream not in won:
+        stream.close()

@@ -77,9 +77,9 @@ ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
 
 #: What the server quotes is quoted as Go does it (``%q``).
 _TEXT: Final = r'"((?:[^"\\]|\\.)*)"'
-_QUOTED: Final = re.compile(
-    rf'(Publish|Subscription)[^"]*{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?', re.IGNORECASE
-)
+_KIND: Final = re.compile("publish|subscription", re.IGNORECASE)
+#: From the first quote on. A search for the word and the quote together would read the rest of the text again for each such word.
+_QUOTED: Final = re.compile(rf"{_TEXT}(?: using queue {_TEXT})?(?: \(sid {_TEXT}\))?", re.IGNORECASE)
 _ESCAPED: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)", re.DOTALL)
 _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -105,11 +105,13 @@ def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
     _, fate, kind = row
     said = f"server said {shorten(without(text, secrets), 200)}"
     if kind is PermissionViolation:
-        quoted = _QUOTED.search(text)
-        if quoted is None:
+        at = text.find('"')
+        word = _KIND.search(text, 0, max(at, 0))
+        quoted = _QUOTED.match(text, at) if word else None
+        if word is None or quoted is None:
             return Refusal(fate, PermissionViolation(said))
-        subject, queue, sid = (_unquoted(each or "") for each in quoted.groups()[1:])
-        return Refusal(fate, PermissionViolation(said, subject, quoted[1].lower(), queue, sid), subject)
+        subject, queue, sid = (_unquoted(each or "") for each in quoted.groups())
+        return Refusal(fate, PermissionViolation(said, subject, word[0].lower(), queue, sid), subject)
     return Refusal(fate, kind(said), full=row[0] == _FULL)
 
 

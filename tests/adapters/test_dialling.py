@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from jsproto.core.events import Notice
@@ -227,3 +229,36 @@ def test_a_lookup_that_was_left_ends_alone(silence):
 
     assert not lookup._thread.is_alive()
     assert (lookup._ours.fileno(), lookup._theirs.fileno()) == (-1, -1)
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_dial_that_is_cancelled_early_leaves_no_socket(flavour, hole, nobody, monkeypatch, turns):
+    port = int(nobody.rpartition(":")[2])
+    made = []
+    begin = Race.next
+
+    def noted(race):
+        entrant = begin(race)
+        if entrant is not None:
+            made.append(entrant[0])
+        return entrant
+
+    monkeypatch.setattr(Race, "next", noted)
+    where = f"nats://{hole(port)[0]}:{port}"
+
+    async def story():
+        async with anyio.create_task_group() as group:
+
+            async def enter():
+                async with flavour.connect(where, connect_timeout=60.0):
+                    raise AssertionError("expected nobody there")
+
+            group.start_soon(enter)
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+
+    flavour.play(story)
+
+    assert [-1] * len(made) == [each.fileno() for each in made]
+    assert made or turns < 7

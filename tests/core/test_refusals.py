@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,3 +111,16 @@ def test_every_text_has_one_fate_and_one_typed_error_34(text):
 def test_no_row_hides_a_later_one():
     for at, (begin, _, _) in enumerate(ROWS):
         assert not [later for later, _, _ in ROWS[at + 1 :] if later.startswith(begin)]
+
+
+@pytest.mark.parametrize(
+    "piece", ["Publish", 'Publish"', 'Publish "\\', 'Subscription to "a" using queue ', '"', "x"]
+)
+def test_a_text_of_any_length_is_judged_in_one_pass(piece):
+    text = "Permissions Violation for " + piece * (500_000 // len(piece))
+    begun = time.process_time()
+    said = refusal(text)
+
+    assert time.process_time() - begun < 2.0  # a second look for each piece takes minutes
+    assert said.fate is Fate.STAYS
+    assert len(str(said.error)) < 300
