@@ -17,6 +17,7 @@ from typing import BinaryIO, Final, Self, TypeAlias, final
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.archive import ArchiveLook, Contents, fault_of
 from jsproto.jetstream.backup import (
     ARCHIVES,
     CONFIG,
@@ -228,6 +229,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._digest = sha256()
+        self._look = ArchiveLook()
         self._placed = placed(path)
         self._file = self._placed.__enter__()
 
@@ -235,11 +237,12 @@ class Archive:
         """Some bytes more."""
         self._file.write(chunk)
         self._digest.update(chunk)
+        self._look.feed(chunk)
 
-    def done(self) -> str:
-        """That was all: move it to its place. Gives its SHA-256."""
+    def done(self) -> tuple[str, Contents]:
+        """That was all: move it to its place. Gives its SHA-256, and what was seen in it."""
         self._placed.__exit__(None, None, None)
-        return self._digest.hexdigest()
+        return self._digest.hexdigest(), self._look.done()
 
     def __enter__(self) -> Self:
         return self
@@ -265,15 +268,16 @@ class Check:
         self._digest = sha256()
         self._size = 0
         self._path = place / str(entry.archive)
+        self._look = ArchiveLook()
         self._file: BinaryIO | None = None
         if entry.archive is None:
             return
         if not self._path.is_file():
             raise InvalidBackup(f"expected the file {str(self._path)!r}, it is not there")
-        origin = origin_of(place)
-        if origin.config.name != entry.name:
+        self._origin = origin_of(place)
+        if self._origin.config.name != entry.name:
             raise InvalidBackup(
-                f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {origin.config.name!r}"
+                f"expected stream {entry.name!r} in {str(place / ORIGIN)!r}, seen {self._origin.config.name!r}"
             )
         self._file = self._path.open("rb")
 
@@ -283,6 +287,7 @@ class Check:
             return 0
         chunk = self._file.read(CHUNK)
         self._digest.update(chunk)
+        self._look.feed(chunk)
         self._size += len(chunk)
         if not chunk:
             self._compare()
@@ -294,6 +299,11 @@ class Check:
             raise InvalidBackup(
                 f"expected {entry.size} bytes with SHA-256 {entry.sha256} in {str(self._path)!r}, "
                 f"seen {self._size} bytes with {digest}"
+            )
+        fault = fault_of(self._look.done(), self._origin)
+        if fault:
+            raise InvalidBackup(
+                f"expected all of stream {entry.name!r} in {str(self._path)!r}, as its {ORIGIN} says: {fault}"
             )
 
     def __enter__(self) -> Self:

@@ -26,6 +26,7 @@ from jsproto.jetstream.api.errors import JetStreamError, StreamExists
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamInfo
 from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.archive import fault_of, may_shrink, missing_in
 from jsproto.jetstream.backup import (
     FORMAT,
     MANIFEST,
@@ -88,7 +89,9 @@ async def back_up(
         js: another domain or API prefix than the client's own.
         streams: only these; all of the account if none are named.
         data: also save messages. Older servers do not give those of streams in memory: the manifest has a note then.
-        check: let the server check what it stores first, which takes longer.
+        check: let the server check what it stores first, which takes longer. What came is looked at in any case: an archive that
+            says that the server failed, that has no end, or that lacks messages of a stream which does not lose any by itself, is an error.
+            Servers before 2.15 send archives whose messages are not counted here: ``checked`` of a saved stream says so.
         tell: is called with each `Progress`, by the caller's own task: it may take long, but must not block an event loop.
 
     Returns:
@@ -97,7 +100,8 @@ async def back_up(
     Raises:
         InvalidConfig: the folder is not empty; nothing was done.
         StreamNotFound: one that was named is not there; nothing was done.
-        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done.
+        InvalidResponse: a cluster could not say all of its streams or consumers; nothing was done. Or what came of a stream is not
+            all of it; the folder says that the backup is not complete.
         JsprotoError: a snapshot broke; the folder says that the backup is not complete.
         OSError: what the disk says.
     """
@@ -306,15 +310,25 @@ class _Account:
                 async for chunk in chunks:
                     await aside(partial(archive.write, chunk))
                     teller.passed(len(chunk))
-            digest = await aside(archive.done)
+            digest, contents = await aside(archive.done)
         origin = snapshot.origin or Origin({})
         await aside(partial(written, place / ORIGIN, as_file(origin)))
+        fault, missing = fault_of(contents, origin), missing_in(contents, origin)
+        if missing and not fault and not may_shrink(origin.config):
+            fault = f"{missing}; the others cannot be read, or were deleted meanwhile"
+        if fault:
+            raise InvalidResponse(f"expected all of stream {shorten(entry.name)} from the server: {fault}")
+        if missing:
+            teller.words = f"{missing}: others have gone since, or cannot be read"
+        counted = origin.state.messages if contents.messages is None else contents.messages
         return entry.evolve(
             archive=name,
             size=snapshot.size,
             sha256=digest,
-            messages=origin.state.messages,
+            messages=counted,
             last_seq=origin.state.last_seq,
+            checked=check or contents.messages is not None,
+            note=teller.words or None,
         )
 
     async def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
@@ -363,7 +377,8 @@ class _Account:
                     chunk = await aside(more)
                 await sink.drain()
                 async for made in sink.results():
-                    different = unlike(origin.state, made.state, origin.config)
+                    expected = origin.state.evolve(messages=entry.messages)
+                    different = unlike(expected, made.state, origin.config)
         if different:
             raise InvalidResponse(
                 f"restored, but not as it was: {different}; delete it before another restore"

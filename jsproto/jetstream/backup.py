@@ -115,7 +115,8 @@ class SavedStream(Document):
         sha256: its digest, in hexadecimal.
         messages: how many are in it.
         last_seq: sequence of the last message.
-        note: why messages were not saved, if that was wished for.
+        checked: all messages are in the archive: they were counted here, or the server checked what it stores.
+        note: why messages were not saved, if that was wished for, or why there are fewer than the server counted.
     """
 
     name: str = field(metadata=of(NAME))
@@ -125,6 +126,7 @@ class SavedStream(Document):
     sha256: str = member(TEXT, "")
     messages: int = member(INTEGER, 0)
     last_seq: int = member(INTEGER, 0)
+    checked: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     note: str | None = member(TEXT)
 
 

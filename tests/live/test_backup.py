@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -10,6 +11,7 @@ from jsproto.errors import InvalidConfig, InvalidResponse, LinkError
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.stream import StreamSource
+from jsproto.jetstream.archive import ArchiveLook, Contents
 from jsproto.jetstream.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto_io import backup
 from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
@@ -294,3 +296,55 @@ def test_what_a_cluster_cannot_say_is_not_left_out_in_silence() -> None:
             backup._all_there(listed)
     with pytest.raises(InvalidResponse, match="2 more"):
         backup._all_there(Listed(["a"], total=3))
+
+
+def test_an_archive_with_an_error_of_the_server_in_it_is_no_backup_n107(
+    account, there, tmp_path, monkeypatch
+) -> None:
+    failed = Contents(form="tar", error="error reading message block")
+    monkeypatch.setattr(ArchiveLook, "done", lambda _: failed)
+    with pytest.raises(InvalidResponse, match=r"stream 'ORDERS'.*error reading message block"):
+        back_up(account, tmp_path / "b", streams=["ORDERS"])
+    with pytest.raises(InvalidBackup, match="interrupted"):
+        restore(there, tmp_path / "b")
+    (tmp_path / "b" / "jsproto.json").unlink()
+    with pytest.raises(InvalidBackup, match="error reading message block"):
+        restore(there, tmp_path / "b" / "streams")
+
+    assert there.jetstream().stream_names() == ()
+
+
+def test_messages_are_counted_where_the_archive_allows_it(account, tmp_path, since) -> None:
+    unchecked = back_up(account, tmp_path / "a", streams=["ORDERS"]).streams[0]
+    checked = back_up(account, tmp_path / "b", streams=["ORDERS"], check=True).streams[0]
+
+    assert (unchecked.messages, checked.messages) == (500, 500)
+    assert (unchecked.checked, checked.checked) == (since(2, 15), True)
+    assert (unchecked.note, checked.note) == (None, None)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_messages_that_the_server_cannot_read_make_no_complete_backup_n107(
+    start_server, tmp_path, check
+) -> None:
+    """A block of the store is cut below a server that runs; 2.15.1 leaves out what it cannot read, and says nothing."""
+    server = start_server(store=tmp_path / "store")
+    with connect(server.url) as nc:
+        js = nc.jetstream(timeout=10.0)
+        for name, age in (("KEEPS", None), ("LOSES", 3600.0)):
+            js.create_stream(name=name, subjects=[name], max_age=age)
+            with js.publish_window(results=False) as window:
+                for number in range(3000):
+                    window.put((name, b"%d" % number * 1500))
+            first = min(
+                (tmp_path / "store").rglob(f"streams/{name}/msgs/*.blk"), key=lambda path: int(path.stem)
+            )
+            os.truncate(first, first.stat().st_size // 3)
+        with pytest.raises(InvalidResponse, match=r"holds \d+ of the 3000 messages.*cannot be read"):
+            back_up(nc, tmp_path / "b", streams=["KEEPS"], check=check)
+        manifest = back_up(nc, tmp_path / "c", streams=["LOSES"], check=check)
+
+    (saved,) = manifest.streams
+    assert 0 < saved.messages < 3000
+    assert f"holds {saved.messages} of the 3000 messages" in saved.note
+    assert json.loads((tmp_path / "b" / "jsproto.json").read_text())["complete"] is False
