@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 
 import pytest
@@ -161,3 +162,32 @@ def test_nothing_is_what_the_server_takes_for_its_default() -> None:
 
 def test_every_way_to_look_at_a_fact_is_used() -> None:
     assert {op for rule in ALL for _, op, _ in rule.given} == set(Op)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda many: check_stream(StreamConfig(name="S", subjects=many)),
+        lambda many: check_consumer(ConsumerConfig(name="C", filter_subjects=many)),
+    ],
+)
+def test_the_work_for_many_subjects_grows_with_their_number_alone(judge) -> None:
+    """Lines of code that run, which is the same on every machine."""
+
+    def work(size: int) -> int:
+        subjects, lines = [f"orders.{number}.new" for number in range(size)], 0
+
+        def trace(_frame: object, event: str, _argument: object) -> object:
+            nonlocal lines
+            lines += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            judge(subjects)
+        finally:
+            sys.settrace(before)
+        return lines
+
+    assert work(800) < 5 * work(200)

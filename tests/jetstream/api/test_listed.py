@@ -107,6 +107,7 @@ def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, e
         assert now + step.timeout == pytest.approx(end)
         now += each
         asked += 1
+        assert asked < 100, "it asks without end"
         step = steps.send(message(json.dumps(page(asked)).encode()))
 
 
