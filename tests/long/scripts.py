@@ -24,6 +24,38 @@ WORDS = (
     *[b"+ACK"] * 6, b"", b"+OK", *[b"-NAK"] * 3, b"+WPI", *[b"+TERM"] * 2, b"+TERM because", b"+NXT", b"+NXT 2",
     b'+NXT {"batch":2,"no_wait":true}', b"hello", b"+ack", b"+ACK ", b"-NAKx", b'-NAK {"delay":60000000000}',
 )  # fmt: skip
+#: Bodies that are no JSON, or no object, or hold what no request has or another type; each of them is an error for some verb.
+ODD_BODIES = (
+    b"", b" ", b"x", b"1", b"true", b"null", b"nul", b'"x"', b"[]", b"{", b"{}", b"{ }", b"{}x", b"{,}", b"{a", b'{"a"', b'{"a":', b'{"a":}',
+    b'{"a" 1}', b'{"a":1,}', b'{"a":[1 2]}', b'{"a":tru}', b'{"a":01}', b'{"a":1.}', b'{"a":"\\q"}', b'{"a":"\\u12x4"}', b'{"a":"x\n"}',
+    b"{'a':1}", b'{"a":\xc3\xa9}', b'{"a":1} {"b":2}', b'{"seq":1} {"seq":"x"}', b'{"seq":"x"}', b'{"seq":1.5}', b'{"seq":-1}', b'{"seq":1e2}',
+    b'{"seq":0}', b'{"SEQ":99}', b'{"seq":18446744073709551616}', b'{"offset":"1"}', b'{"subject":1}', b'{"filter":1}', b'{"keep":-1}',
+    b'{"last_by_subj":1}', b'{"no_hdr":1}', b'{"group":1}', b'{"pause_until":"x"}', b'{"pause_until":1}', b'{"name":1}', b'{"name":null}',
+    b'{"batch":"5"}', b'{"batch":1.5}', b'{"batch":1,"no_wait":true}x', b'{"batch":true}', b'{"no_wait":1}', b'{"expires":"1s"}',
+)  # fmt: skip
+#: What may be asked with such a body; ``{}`` is the stream.
+ODD_VERBS = (
+    "STREAM.CREATE.{}", "STREAM.UPDATE.{}", "STREAM.INFO.{}", "STREAM.INFO.NOPE", "STREAM.NAMES", "STREAM.LIST", "STREAM.PURGE.{}",
+    "STREAM.MSG.GET.{}", "STREAM.MSG.DELETE.{}", "CONSUMER.CREATE.{}.C1", "CONSUMER.CREATE.{}", "CONSUMER.DURABLE.CREATE.{}.C1",
+    "CONSUMER.INFO.{}.C1", "CONSUMER.DELETE.{}.NOPE", "CONSUMER.NAMES.{}", "CONSUMER.LIST.{}", "CONSUMER.PAUSE.{}.C1", "CONSUMER.UNPIN.{}.C1",
+    "CONSUMER.RESET.{}.C1", "DIRECT.GET.{}", "STREAM.LEADER.STEPDOWN.{}",
+)  # fmt: skip
+#: Members of a stream and of a consumer with values that the server cannot read, or does not take.
+ODD_STREAMS = (
+    ("retention", "bogus"), ("retention", 1), ("retention", None), ("discard", 1), ("storage", None), ("compression", "x"), ("compression", 1),
+    ("max_msgs", "1"), ("max_msgs", 1.5), ("max_msgs", 2**70), ("max_msg_size", 2**31), ("first_seq", -1), ("max_age", "1s"), ("subjects", "s.>"),
+    ("subjects", ["s.>", 1]), ("sealed", 1), ("num_replicas", 3), ("num_replicas", 6), ("republish", 1), ("republish", {"src": 1}),
+    ("placement", {"tags": [1]}), ("mirror", 1), ("mirror", {"opt_start_seq": -1}), ("sources", [1]), ("sources", {}),
+    ("sources", [{"name": 1}]), ("metadata", {"a": 1}), ("consumer_limits", {"max_ack_pending": "x"}), ("template_owner", "x"), ("pedantic", 1),
+    ("MAX_MSGS", 5), ("nope", 1), ("subject_transform", {"src": 1}), ("name", ""), ("subjects", ["$JS.API.>"]),
+)  # fmt: skip
+ODD_CONSUMERS = (
+    ("deliver_policy", "bogus"), ("deliver_policy", None), ("ack_policy", 1), ("replay_policy", "x"), ("ack_wait", "1s"), ("max_deliver", 1.5),
+    ("backoff", 1), ("backoff", [1, "x"]), ("filter_subject", 1), ("filter_subjects", [1]), ("filter_subjects", "x"), ("opt_start_time", "x"),
+    ("opt_start_time", "2020-13-01T00:00:00Z"), ("opt_start_time", 1), ("opt_start_seq", -1), ("num_replicas", 3), ("headers_only", 1),
+    ("metadata", [1]), ("pause_until", "x"), ("priority_groups", "g"), ("priority_policy", "x"), ("priority_policy", None), ("sample_freq", 1),
+    ("rate_limit_bps", -1), ("nope", 1), ("DURABLE_NAME", "C1"), ("deliver_subject", 1), ("mem_storage", "x"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,7 +81,7 @@ class Script:
         makers = [
             (self._publish, 26), (self._pull, 20), (self._ack, 20), (self._create, 6), (self._info, 6),
             (self._direct, 3), (self._get, 3), (self._take_out, 3), (self._listen, 4), (self._listed, 2),
-            (self._update_stream, 1), (self._delete, 1), (self._pause, 1), (self._special, 2),
+            (self._update_stream, 1), (self._delete, 1), (self._pause, 1), (self._special, 2), (self._odd, 2),
         ]  # fmt: skip
         while len(self.steps) < length:
             (make,) = self.chance.choices([each for each, _ in makers], [weight for _, weight in makers])
@@ -274,6 +306,18 @@ class Script:
                 )
             )
         )
+
+    def _odd(self) -> Step:
+        """A request that the server cannot read, or reads in its own way."""
+        if self.maybe(0.7):
+            verb = self.chance.choice(ODD_VERBS).format(self.stream)
+            return Step("api", verb, self.chance.choice(ODD_BODIES))
+        if self.maybe(0.5):
+            name, value = self.chance.choice(ODD_STREAMS)
+            return self.api(f"STREAM.CREATE.{self.stream}", {**self.config, name: value})
+        name, value = self.chance.choice(ODD_CONSUMERS)
+        config = {"durable_name": "C1", "ack_policy": "explicit", name: value}
+        return self.api(f"CONSUMER.CREATE.{self.stream}.C1", {"stream_name": self.stream, "config": config})
 
     def _special(self) -> Step:
         """What should not be asked."""

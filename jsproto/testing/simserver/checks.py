@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, Finding, findings
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.facts import consumer_facts, stream_facts
-from jsproto.jetstream.api.patterns import collide
+from jsproto.jetstream.api.patterns import collide, within
 from jsproto.jetstream.api.stream import StreamConfig
-from jsproto.testing.simserver.configs import invalid_json
 from jsproto.testing.simserver.documents import Table, texts
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.refusals import Refusal, numbered
+from jsproto.testing.simserver.refusals import INVALID_CONFIG, Refusal, numbered
 
 #: Numbers that came later than 2.9.
 _SINCE: Final[Mapping[int, tuple[int, int]]] = {
@@ -94,6 +92,12 @@ _TEXTS: Final[Mapping[tuple[str, str], str]] = {
     ),
     ("filter_subject", "expected subjects"): "nats: invalid subject",
 }
+#: Subjects of the API, and what streams over them and over others of the server's own have to be, where that is judged.
+_API: Final = "$JS.API.>"
+_OF_THE_SERVER: Final = frozenset(
+    {"those of the API only with no_ack", "those of the system only with no_ack"}
+)
+_WITH_NO_ACK: Final = _OF_THE_SERVER | {"everything only with no_ack", "everything only with one replica"}
 #: Numbers whose text is completed by a limit.
 _LIMITS: Final[Mapping[int, str]] = {10107: "4096", 10135: "128KB"}
 #: What a work queue says to new consumers only.
@@ -106,13 +110,19 @@ _UNSET: Final = {**_START, "filter_subject": "filter subject"}
 
 def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) -> Refusal | None:
     """What the server says against a stream that is asked for, ``None`` if nothing."""
-    try:
-        config = StreamConfig.from_wire(asked)
-    except InvalidResponse as error:
-        return invalid_json(profile, str(error))
-    if config.unread():
-        return invalid_json(profile, f"cannot read {config.unread()[0]}")
-    return _first(findings(STREAM_RULES, stream_facts(config), pedantic=pedantic), asked, profile)
+    if not asked.get("name"):
+        more = r", '\', '/'" if profile.strict_json else ""
+        return INVALID_CONFIG.about(f"stream name is required and can not contain '.', '*', '>'{more}")
+    config = StreamConfig.from_wire(asked)
+    found = findings(STREAM_RULES, stream_facts(config), pedantic=pedantic)
+    if profile.refuses_everything:
+        wide = not profile.judges_wildcards and not any(each.startswith("$") for each in config.subjects)
+        return _first(
+            (each for each in found if not (wide and each.rule.text in _OF_THE_SERVER)), asked, profile
+        )
+    if any(within(subject, _API) for subject in config.subjects):
+        return INVALID_CONFIG.about("subjects overlap with jetstream api")
+    return _first((each for each in found if each.rule.text not in _WITH_NO_ACK), asked, profile)
 
 
 class Against(NamedTuple):
@@ -124,12 +134,7 @@ class Against(NamedTuple):
 
 def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False) -> Against:
     """What the server says against a consumer that is asked for."""
-    try:
-        config = ConsumerConfig.from_wire(asked)
-    except InvalidResponse as error:
-        return Against(invalid_json(profile, str(error)), None)
-    if config.unread():
-        return Against(invalid_json(profile, f"cannot read {config.unread()[0]}"), None)
+    config = ConsumerConfig.from_wire(asked)
     facts = consumer_facts(config, StreamConfig.from_wire(stream))
     found = list(findings(CONSUMER_RULES, facts, pedantic=pedantic))
     return Against(

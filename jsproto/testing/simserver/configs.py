@@ -9,34 +9,21 @@ model is refused, unless it has its zero value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Final, NamedTuple
 
 from jsproto.testing.simserver import refusals
-from jsproto.testing.simserver.documents import Table, integer, is_list, is_table, texts
+from jsproto.testing.simserver.documents import Table, integer, is_list, texts
+from jsproto.testing.simserver.gojson import Choice, Listed, Mapped, Moment, Scalar, Struct, Type
 from jsproto.testing.simserver.gotime import SECOND
 from jsproto.testing.simserver.profile import Profile
 from jsproto.testing.simserver.refusals import RefusedError
-
-
-class Kind(Enum):
-    """JSON types, with Go's names for error texts."""
-
-    INT = "int"
-    DURATION = "time.Duration"
-    BOOL = "bool"
-    TEXT = "string"
-    TEXTS = "[]string"
-    DURATIONS = "[]time.Duration"
-    OBJECT = "object"
-    OBJECTS = "[]object"
 
 
 class Member(NamedTuple):
     """One member of a configuration."""
 
     name: str
-    kind: Kind
+    kind: Type
     default: object
     since: tuple[int, int] = (2, 9)
     omit_zero: bool = True
@@ -45,101 +32,129 @@ class Member(NamedTuple):
 
 _ALWAYS: Final = False  # for the column omit_zero
 
+_TEXT: Final = Scalar("string")
+_TEXTS: Final = Listed("[]string", _TEXT)
+_BOOL: Final = Scalar("bool")
+_INT: Final = Scalar("int")
+_INT32: Final = Scalar("int32")
+_INT64: Final = Scalar("int64")
+_UINT64: Final = Scalar("uint64")
+_SPAN: Final = Scalar("time.Duration")
+_SPANS: Final = Listed("[]time.Duration", _SPAN)
+_MOMENT: Final = Moment()
+_LABELS: Final = Mapped()
+_MOVED: Final = Struct("SubjectTransformConfig", {"src": _TEXT, "dest": _TEXT})
+_ELSEWHERE: Final = Struct("ExternalStream", {"api": _TEXT, "deliver": _TEXT})
+_SOURCE: Final = Struct(
+    "StreamSource",
+    {
+        "name": _TEXT,
+        "opt_start_seq": _UINT64,
+        "opt_start_time": _MOMENT,
+        "filter_subject": _TEXT,
+        "subject_transforms": Listed("[]server.SubjectTransformConfig", _MOVED),
+        "external": _ELSEWHERE,
+    },
+)
+_PLACEMENT: Final = Struct("Placement", {"cluster": _TEXT, "tags": _TEXTS, "preferred": _TEXT})
+_REPUBLISH: Final = Struct("RePublish", {"src": _TEXT, "dest": _TEXT, "headers_only": _BOOL})
+_CONSUMER_LIMITS: Final = Struct(
+    "StreamConsumerLimits", {"inactive_threshold": _SPAN, "max_ack_pending": _INT}
+)
+_COMPRESSION: Final = Choice(frozenset({"none", "s2"}), "unknown compression algorithm", text=True)
+_PRIORITY: Final = "unknown priority policy: {raw}"
+
+
+def _one_of(*values: str, words: str = "can not unmarshal {quoted}") -> Choice:
+    return Choice(frozenset(values), words)
+
+
+_DELIVER: Final = _one_of("all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject")
+_ACKS: Final = _one_of("none", "all", "explicit", "flow_control")
+_PRIORITIES: Final = _one_of("none", "overflow", "pinned_client", "prioritized", words=_PRIORITY)
+
 STREAM_MEMBERS: Final[tuple[Member, ...]] = (
-    Member("name", Kind.TEXT, "", omit_zero=_ALWAYS),
-    Member("description", Kind.TEXT, ""),
-    Member("subjects", Kind.TEXTS, ()),
-    Member("retention", Kind.TEXT, "limits", omit_zero=_ALWAYS),
-    Member("max_consumers", Kind.INT, -1, omit_zero=_ALWAYS),
-    Member("max_msgs", Kind.INT, -1, omit_zero=_ALWAYS),
-    Member("max_bytes", Kind.INT, -1, omit_zero=_ALWAYS),
-    Member("max_age", Kind.DURATION, 0, omit_zero=_ALWAYS),
-    Member("max_msgs_per_subject", Kind.INT, -1, omit_zero=_ALWAYS),
-    Member("max_msg_size", Kind.INT, -1, omit_zero=_ALWAYS),
-    Member("discard", Kind.TEXT, "old", omit_zero=_ALWAYS),
-    Member("storage", Kind.TEXT, "file", omit_zero=_ALWAYS),
-    Member("num_replicas", Kind.INT, 1, omit_zero=_ALWAYS),
-    Member("no_ack", Kind.BOOL, default=False),
-    Member("duplicate_window", Kind.DURATION, 120 * SECOND),
-    Member("placement", Kind.OBJECT, None, modelled=False),
-    Member("mirror", Kind.OBJECT, None, modelled=False),
-    Member("sources", Kind.OBJECTS, None, modelled=False),
-    Member("compression", Kind.TEXT, "none", since=(2, 10), omit_zero=_ALWAYS),
-    Member("first_seq", Kind.INT, 0, since=(2, 10)),
-    Member("subject_transform", Kind.OBJECT, None, since=(2, 10)),
-    Member("republish", Kind.OBJECT, None),
-    Member("allow_direct", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("mirror_direct", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("sealed", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("deny_delete", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("deny_purge", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("allow_rollup_hdrs", Kind.BOOL, default=False, omit_zero=_ALWAYS),
-    Member("discard_new_per_subject", Kind.BOOL, default=False),
-    Member("consumer_limits", Kind.OBJECT, {}, since=(2, 10), omit_zero=_ALWAYS),
-    Member("allow_msg_ttl", Kind.BOOL, default=False, since=(2, 11), omit_zero=_ALWAYS),
-    Member("subject_delete_marker_ttl", Kind.DURATION, 0, since=(2, 11)),
-    Member("allow_msg_counter", Kind.BOOL, default=False, since=(2, 12)),
-    Member("allow_atomic", Kind.BOOL, default=False, since=(2, 12)),
-    Member("allow_msg_schedules", Kind.BOOL, default=False, since=(2, 12), modelled=False),
-    Member("persist_mode", Kind.TEXT, "", since=(2, 12), modelled=False),
-    Member("allow_batched", Kind.BOOL, default=False, since=(2, 14), modelled=False),
-    Member("metadata", Kind.OBJECT, None, since=(2, 10)),
+    Member("name", _TEXT, "", omit_zero=_ALWAYS),
+    Member("description", _TEXT, ""),
+    Member("subjects", _TEXTS, ()),
+    Member("retention", _one_of("limits", "interest", "workqueue"), "limits", omit_zero=_ALWAYS),
+    Member("max_consumers", _INT, -1, omit_zero=_ALWAYS),
+    Member("max_msgs", _INT64, -1, omit_zero=_ALWAYS),
+    Member("max_bytes", _INT64, -1, omit_zero=_ALWAYS),
+    Member("max_age", _SPAN, 0, omit_zero=_ALWAYS),
+    Member("max_msgs_per_subject", _INT64, -1, omit_zero=_ALWAYS),
+    Member("max_msg_size", _INT32, -1, omit_zero=_ALWAYS),
+    Member("discard", _one_of("old", "new"), "old", omit_zero=_ALWAYS),
+    Member("storage", _one_of("file", "memory"), "file", omit_zero=_ALWAYS),
+    Member("num_replicas", _INT, 1, omit_zero=_ALWAYS),
+    Member("no_ack", _BOOL, default=False),
+    Member("duplicate_window", _SPAN, 120 * SECOND),
+    Member("placement", _PLACEMENT, None, modelled=False),
+    Member("mirror", _SOURCE, None, modelled=False),
+    Member("sources", Listed("[]*server.StreamSource", _SOURCE), None, modelled=False),
+    Member("compression", _COMPRESSION, "none", since=(2, 10), omit_zero=_ALWAYS),
+    Member("first_seq", _UINT64, 0, since=(2, 10)),
+    Member("subject_transform", _MOVED, None, since=(2, 10)),
+    Member("republish", _REPUBLISH, None),
+    Member("allow_direct", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("mirror_direct", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("sealed", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("deny_delete", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("deny_purge", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("allow_rollup_hdrs", _BOOL, default=False, omit_zero=_ALWAYS),
+    Member("discard_new_per_subject", _BOOL, default=False),
+    Member("consumer_limits", _CONSUMER_LIMITS, {}, since=(2, 10), omit_zero=_ALWAYS),
+    Member("allow_msg_ttl", _BOOL, default=False, since=(2, 11), omit_zero=_ALWAYS),
+    Member("subject_delete_marker_ttl", _SPAN, 0, since=(2, 11)),
+    Member("allow_msg_counter", _BOOL, default=False, since=(2, 12)),
+    Member("allow_atomic", _BOOL, default=False, since=(2, 12)),
+    Member("allow_msg_schedules", _BOOL, default=False, since=(2, 12), modelled=False),
+    Member("persist_mode", _one_of("", "default", "async"), "", since=(2, 12), modelled=False),
+    Member("allow_batched", _BOOL, default=False, since=(2, 14), modelled=False),
+    Member("metadata", _LABELS, None, since=(2, 10)),
 )
 
 CONSUMER_MEMBERS: Final[tuple[Member, ...]] = (
-    Member("durable_name", Kind.TEXT, ""),
-    Member("name", Kind.TEXT, ""),
-    Member("description", Kind.TEXT, ""),
-    Member("deliver_policy", Kind.TEXT, "all", omit_zero=_ALWAYS),
-    Member("opt_start_seq", Kind.INT, 0),
-    Member("opt_start_time", Kind.TEXT, ""),
-    Member("ack_policy", Kind.TEXT, "none", omit_zero=_ALWAYS),
-    Member("ack_wait", Kind.DURATION, 0),
-    Member("max_deliver", Kind.INT, -1),
-    Member("backoff", Kind.DURATIONS, ()),
-    Member("filter_subject", Kind.TEXT, ""),
-    Member("filter_subjects", Kind.TEXTS, (), since=(2, 10)),
-    Member("replay_policy", Kind.TEXT, "instant", omit_zero=_ALWAYS),
-    Member("rate_limit_bps", Kind.INT, 0),
-    Member("sample_freq", Kind.TEXT, ""),
-    Member("max_waiting", Kind.INT, 0),
-    Member("max_ack_pending", Kind.INT, 0),
-    Member("flow_control", Kind.BOOL, default=False),
-    Member("headers_only", Kind.BOOL, default=False),
-    Member("max_batch", Kind.INT, 0),
-    Member("max_expires", Kind.DURATION, 0),
-    Member("max_bytes", Kind.INT, 0),
-    Member("deliver_subject", Kind.TEXT, ""),
-    Member("deliver_group", Kind.TEXT, ""),
-    Member("idle_heartbeat", Kind.DURATION, 0),
-    Member("inactive_threshold", Kind.DURATION, 0),
-    Member("num_replicas", Kind.INT, 0, omit_zero=_ALWAYS),
-    Member("mem_storage", Kind.BOOL, default=False),
-    Member("direct", Kind.BOOL, default=False),
-    Member("metadata", Kind.OBJECT, None, since=(2, 10)),
-    Member("pause_until", Kind.TEXT, "", since=(2, 11)),
-    Member("priority_groups", Kind.TEXTS, (), since=(2, 11)),
-    Member("priority_policy", Kind.TEXT, "", since=(2, 11)),
-    Member("priority_timeout", Kind.DURATION, 0, since=(2, 11)),
+    Member("durable_name", _TEXT, ""),
+    Member("name", _TEXT, ""),
+    Member("description", _TEXT, ""),
+    Member("deliver_policy", _DELIVER, "all", omit_zero=_ALWAYS),
+    Member("opt_start_seq", _UINT64, 0),
+    Member("opt_start_time", _MOMENT, ""),
+    Member("ack_policy", _ACKS, "none", omit_zero=_ALWAYS),
+    Member("ack_wait", _SPAN, 0),
+    Member("max_deliver", _INT, -1),
+    Member("backoff", _SPANS, ()),
+    Member("filter_subject", _TEXT, ""),
+    Member("filter_subjects", _TEXTS, (), since=(2, 10)),
+    Member("replay_policy", _one_of("instant", "original"), "instant", omit_zero=_ALWAYS),
+    Member("rate_limit_bps", _UINT64, 0),
+    Member("sample_freq", _TEXT, ""),
+    Member("max_waiting", _INT, 0),
+    Member("max_ack_pending", _INT, 0),
+    Member("flow_control", _BOOL, default=False),
+    Member("headers_only", _BOOL, default=False),
+    Member("max_batch", _INT, 0),
+    Member("max_expires", _SPAN, 0),
+    Member("max_bytes", _INT, 0),
+    Member("deliver_subject", _TEXT, ""),
+    Member("deliver_group", _TEXT, ""),
+    Member("idle_heartbeat", _SPAN, 0),
+    Member("inactive_threshold", _SPAN, 0),
+    Member("num_replicas", _INT, 0, omit_zero=_ALWAYS),
+    Member("mem_storage", _BOOL, default=False),
+    Member("direct", _BOOL, default=False),
+    Member("metadata", _LABELS, None, since=(2, 10)),
+    Member("pause_until", _MOMENT, "", since=(2, 11)),
+    Member("priority_groups", _TEXTS, (), since=(2, 11)),
+    Member("priority_policy", _PRIORITIES, "", since=(2, 11)),
+    Member("priority_timeout", _SPAN, 0, since=(2, 11)),
 )
 
-#: Members whose text must be one of these.
-CHOICES: Final[Mapping[str, frozenset[str]]] = {
-    "retention": frozenset({"limits", "interest", "workqueue"}),
-    "discard": frozenset({"old", "new"}),
-    "storage": frozenset({"file", "memory"}),
-    "compression": frozenset({"none", "s2"}),
-    "deliver_policy": frozenset(
-        {"all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"}
-    ),
-    "ack_policy": frozenset({"none", "all", "explicit", "flow_control"}),
-    "replay_policy": frozenset({"instant", "original"}),
-    "priority_policy": frozenset({"", "none", "overflow", "pinned_client", "prioritized"}),
-}
-#: Choices that came later than the member.
-CHOICES_SINCE: Final[Mapping[tuple[str, str], tuple[int, int]]] = {
-    ("ack_policy", "flow_control"): (2, 14),
-    ("priority_policy", "prioritized"): (2, 12),
+#: Words that came later than their member.
+LATER_WORDS: Final[Mapping[str, tuple[tuple[int, int], str]]] = {
+    "ack_policy": ((2, 14), "flow_control"),
+    "priority_policy": ((2, 12), "prioritized"),
 }
 
 #: What a configuration asks of the server's API level (nats-server ``jetstream_versioning.go``).
@@ -161,7 +176,6 @@ _VALUE_LEVELS: Final[Mapping[tuple[str, str], int]] = {
     ("priority_policy", "none"): 0,
 }
 
-_NUMBERS: Final = frozenset({Kind.INT, Kind.DURATION})
 #: Limits of a stream for which 0 means none, which is written -1.
 _UNLIMITED: Final = ("max_consumers", "max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size")
 _DEFAULT_ACK_WAIT: Final = 30 * SECOND
@@ -175,7 +189,7 @@ def stream_config(asked: Table, profile: Profile) -> Table:
     """The full configuration of a stream that somebody asked for, in wire form.
 
     Raises:
-        RefusedError: a member is unknown, has a wrong type, or is not modelled.
+        RefusedError: a member is not modelled.
     """
     config = _complete(asked, STREAM_MEMBERS, profile)
     for name in _UNLIMITED:
@@ -183,8 +197,6 @@ def stream_config(asked: Table, profile: Profile) -> Table:
             config[name] = -1
     if config["num_replicas"] == 0:
         config["num_replicas"] = 1
-    if integer(config, "num_replicas") > 1:
-        raise RefusedError(refusals.NOT_MODELLED.about("more than one replica"))
     if not texts(config, "subjects"):
         config["subjects"] = [config["name"]]
     if config["sealed"]:
@@ -200,7 +212,7 @@ def consumer_config(asked: Table, profile: Profile, *, ephemeral: bool) -> Table
     """The full configuration of a consumer that somebody asked for, in wire form.
 
     Raises:
-        RefusedError: a member is unknown, has a wrong type, or is not modelled.
+        RefusedError: a member is not modelled.
     """
     config = _complete(asked, CONSUMER_MEMBERS, profile)
     if not profile.multiple_filters:
@@ -234,53 +246,36 @@ def required_level(config: Table) -> int:
     return max(asked, default=0)
 
 
+def members_of(members: tuple[Member, ...], profile: Profile) -> dict[str, Type]:
+    """The members that a version knows, and how it reads them."""
+    return {each.name: _at(each, profile) for each in members if each.since <= profile.number}
+
+
+def _at(member: Member, profile: Profile) -> Type:
+    since, later = LATER_WORDS.get(member.name, ((0, 0), ""))
+    if isinstance(member.kind, Choice) and since > profile.number:
+        return member.kind._replace(values=member.kind.values - {later})
+    return member.kind
+
+
 def _complete(asked: Table, members: tuple[Member, ...], profile: Profile) -> Table:
-    known = {member.name: member for member in members if member.since <= profile.number}
-    for name in asked:
-        if name not in known and profile.strict_json:
-            raise RefusedError(invalid_json(profile, f'json: unknown field "{name}"'))
     config: Table = {}
-    for member in known.values():
+    for member in members:
+        if member.since > profile.number:
+            continue
         value = asked.get(member.name)
         if value is None:
             config[member.name] = [] if member.default == () else member.default
             continue
-        if not _fits(value, member.kind):
-            raise RefusedError(
-                invalid_json(profile, f"json: cannot unmarshal {member.name} of type {member.kind.value}")
-            )
-        _check(member, value, profile)
+        if not member.modelled and value:
+            raise RefusedError(refusals.NOT_MODELLED.about(f"{member.name} {value!r}"))
         config[member.name] = value
     return config
-
-
-def _check(member: Member, value: object, profile: Profile) -> None:
-    if not member.modelled and value:
-        raise RefusedError(refusals.NOT_MODELLED.about(f"{member.name} {value!r}"))
-    choices = CHOICES.get(member.name)
-    if choices is None:
-        return
-    if value in choices and CHOICES_SINCE.get((member.name, str(value)), (0, 0)) <= profile.number:
-        return
-    raise RefusedError(invalid_json(profile, f"json: cannot unmarshal {member.name} {value!r}"))
 
 
 def _visible(config: Table, members: tuple[Member, ...]) -> Table:
     hidden = {member.name for member in members if member.omit_zero}
     return {name: value for name, value in config.items() if value or name not in hidden}
-
-
-def _fits(value: object, kind: Kind) -> bool:
-    if kind in _NUMBERS:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if kind is Kind.BOOL:
-        return isinstance(value, bool)
-    if kind is Kind.TEXT:
-        return isinstance(value, str)
-    if kind is Kind.OBJECT:
-        return is_table(value)
-    inner = Kind.TEXT if kind is Kind.TEXTS else Kind.DURATION if kind is Kind.DURATIONS else Kind.OBJECT
-    return is_list(value) and all(_fits(each, inner) for each in value)
 
 
 def invalid_json(profile: Profile, what: str) -> refusals.Refusal:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from attrs import evolve
-
 from jsproto.jetstream.api.patterns import collide, within
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.checks import refused_consumer
@@ -17,15 +15,14 @@ from jsproto.testing.simserver.envelope import (
     LIST_LIMIT,
     NAMES_LIMIT,
     UnheardError,
-    members_of,
     metadata_of,
-    offset_of,
     page_of,
 )
 from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
 from jsproto.testing.simserver.jetstream import JetStream
 from jsproto.testing.simserver.pull_consumers import PullConsumer
 from jsproto.testing.simserver.refusals import RefusedError
+from jsproto.testing.simserver.requests import asked_if_any, asked_of, asked_plainly, is_empty
 from jsproto.testing.simserver.streams import Stream
 
 #: Members of a consumer that an update must leave alone, with the server's words.
@@ -41,7 +38,6 @@ _FIXED: Final[Mapping[str, str]] = {
     "idle_heartbeat": "heart beats",
     "flow_control": "flow control",
 }
-_ACTIONS: Final = frozenset({"", "create", "update"})
 
 
 class ConsumerApi:
@@ -100,11 +96,7 @@ class ConsumerApi:
         return self._create(self._jetstream.stream(names[0]), durable, asked, config, now)
 
     def _asked_consumer(self, stream: str, body: bytes) -> tuple[Table, Table]:
-        profile = self._jetstream.profile
-        asked = members_of(body, self._jetstream.profile) if body or not profile.verbose_json_errors else {}
-        action = text(asked, "action")
-        if profile.consumer_action and action not in _ACTIONS:
-            raise RefusedError(invalid_json(profile, f'unknown consumer action: "{action}"'))
+        asked = asked_of(body, "CreateConsumerRequest", self._jetstream.profile)
         if text(asked, "stream_name") != stream:
             raise RefusedError(refusals.NAME_MISMATCH)
         return asked, dict(table(asked.get("config")))
@@ -118,6 +110,8 @@ class ConsumerApi:
         steps = len(integers(config, "backoff"))
         if steps and profile.strict_backoff and integer(config, "max_deliver") <= steps:
             raise RefusedError(refusals.BACKOFF_TOO_LONG)
+        if integer(config, "num_replicas") > 1:
+            raise RefusedError(refusals.REPLICAS_NOT_SUPPORTED)
         if against.at_once is not None and against.at_once.err_code not in _BEHIND_FILTER:
             raise RefusedError(against.at_once)
         self._check_filter(stream, config)
@@ -212,29 +206,35 @@ class ConsumerApi:
         info["config"] = {**config, **metadata_of(config, self._jetstream.profile, listed=listed)}
         return info
 
-    def _consumer_info(self, names: list[str], _body: bytes, now: int) -> Table:
+    def _consumer_info(self, names: list[str], body: bytes, now: int) -> Table:
+        if not is_empty(body):
+            raise RefusedError(refusals.NOT_EMPTY_REQUEST)
         stream, consumer = self._consumer(names)
         about = self._consumer_about(consumer, now)
         self._jetstream.refresh(stream)
         return about
 
-    def _consumer_delete(self, names: list[str], _body: bytes, now: int) -> Table:
+    def _consumer_delete(self, names: list[str], body: bytes, now: int) -> Table:
+        if not is_empty(body):
+            raise RefusedError(refusals.NOT_EMPTY_REQUEST)
         stream, consumer = self._consumer(names)
         self._jetstream.remove_consumer(stream, consumer, now)
         self._jetstream.refresh(stream)
         return {"success": True}
 
     def _consumer_names(self, names: list[str], body: bytes, _now: int) -> Table:
+        asked = asked_if_any(body, "JSApiConsumersRequest", self._jetstream.profile)
         consumers = sorted(self._jetstream.consumers[self._jetstream.stream(names[0]).name])
-        return page_of(consumers, offset_of(body, self._jetstream.profile), NAMES_LIMIT, "consumers")
+        return page_of(consumers, integer(asked, "offset"), NAMES_LIMIT, "consumers")
 
     def _consumer_list(self, names: list[str], body: bytes, now: int) -> Table:
+        asked = asked_if_any(body, "JSApiConsumersRequest", self._jetstream.profile)
         consumers = self._jetstream.consumers[self._jetstream.stream(names[0]).name]
         infos = [self._consumer_about(consumers[name], now, listed=True) for name in sorted(consumers)]
-        return page_of(infos, offset_of(body, self._jetstream.profile), LIST_LIMIT, "consumers")
+        return page_of(infos, integer(asked, "offset"), LIST_LIMIT, "consumers")
 
     def _consumer_pause(self, names: list[str], body: bytes, now: int) -> Table:
-        asked = members_of(body, self._jetstream.profile) if body else {}
+        asked = asked_if_any(body, "JSApiConsumerPauseRequest", self._jetstream.profile)
         stream, consumer = self._consumer(names)
         until = parse_rfc3339(text(asked, "pause_until")) or 0
         consumer.pause(until, now)
@@ -246,10 +246,10 @@ class ConsumerApi:
 
     def _consumer_unpin(self, names: list[str], body: bytes, now: int) -> Table:
         profile = self._jetstream.profile
-        stream, consumer = self._consumer(names)
-        group = text(members_of(body, profile), "group")
+        group = text(asked_plainly(body, "JSApiConsumerUnpinRequest", profile), "group")
         if not group:
             raise RefusedError(invalid_json(profile, "consumer group not specified"))
+        stream, consumer = self._consumer(names)
         if not isinstance(consumer, PullConsumer) or group not in consumer.groups or not consumer.pins:
             raise RefusedError(refusals.NO_SUCH_GROUP)
         consumer.unpin(group, now)
@@ -262,7 +262,7 @@ class ConsumerApi:
         if consumer is None:
             raise UnheardError
         profile = self._jetstream.profile
-        asked = members_of(body, evolve(profile, offset_in_json_errors=False)) if body else {}
+        asked = asked_plainly(body, "JSApiConsumerResetRequest", profile) if body else {}
         try:
             seq = consumer.reset(integer(asked, "seq"))
         except ValueError as error:

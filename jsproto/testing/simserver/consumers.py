@@ -18,7 +18,7 @@ from typing import TypeAlias
 from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.acks import AckAddress, ack_front
 from jsproto.testing.simserver.documents import Table, integer, text
-from jsproto.testing.simserver.gotime import earlier, parse_rfc3339, rfc3339, to_nanos
+from jsproto.testing.simserver.gotime import SECOND, earlier, parse_rfc3339, rfc3339, to_nanos
 from jsproto.testing.simserver.headers import header, with_headers
 from jsproto.testing.simserver.ledger import Ledger
 from jsproto.testing.simserver.outlet import Surroundings
@@ -409,6 +409,9 @@ class Consumer(Settling):
         self._ledger.due.clear()
         for seq in [each for each in self._ledger.outstanding if self.stream.message(each) is None]:
             self._ledger.forget(seq)
+        for outstanding in self._ledger.outstanding.values():
+            # On the disk a delivery has its second (nats-server ``encodeConsumerState``).
+            outstanding.time -= outstanding.time % SECOND
         self._cursor.count()
         self._check_at = now + GRACE if self._ledger.outstanding else None
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from jsproto.testing.simserver.documents import Table, integer, is_table, read, text, texts
+from jsproto.testing.simserver.documents import Table, integer, text, texts
+from jsproto.testing.simserver.gojson import GoJsonError
 from jsproto.testing.simserver.gotime import parse_rfc3339, rfc3339
 from jsproto.testing.simserver.headers import with_headers
 from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.requests import read_plainly
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
 from jsproto.testing.simserver.subjects import matches
@@ -23,7 +25,6 @@ from jsproto.testing.simserver.subjects import matches
 _MOST_SUBJECTS: Final = 1024
 #: Bytes that one request may ask for if it names no limit (server option ``max_pending``).
 _MOST_BYTES: Final = 67_108_864
-_BATCHED: Final = frozenset({"batch", "max_bytes", "multi_last", "up_to_seq", "up_to_time", "start_time"})
 
 
 class DirectGet:
@@ -76,17 +77,10 @@ class DirectGet:
 
     def _read(self, body: bytes) -> bool:
         try:
-            members = read(body)
-        except ValueError:
-            members = None
-        if not is_table(members):
+            self._asked = read_plainly(body, "JSApiMsgGetRequest", self._profile)
+        except GoJsonError:
             self._status("408 Malformed Request")
             return False
-        profile = self._profile
-        unknown: set[str] = set() if profile.direct_batches else set(_BATCHED)
-        if not profile.direct_no_headers:
-            unknown.add("no_hdr")
-        self._asked = {name: value for name, value in members.items() if name not in unknown}
         return True
 
     def _conflicting(self) -> bool:

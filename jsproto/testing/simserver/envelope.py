@@ -1,4 +1,4 @@
-"""The envelope of the JSON API: which verbs there are, how a request is read and how an answer is written.
+"""The envelope of the JSON API: which verbs there are, and how an answer is written.
 
 A request is a verb of a few tokens, names behind it, and a JSON body; an answer has a type and either members or an error
 (nats-server ``jetstream_api.go``). What is wrong with a body is said in Go's words, as far as the version tells.
@@ -10,11 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from jsproto.testing.simserver.configs import invalid_json, required_level
-from jsproto.testing.simserver.documents import Table, integer, is_table, read, table
+from jsproto.testing.simserver.configs import required_level
+from jsproto.testing.simserver.documents import Table, table
 from jsproto.testing.simserver.gotime import ZERO_TIME
 from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.refusals import RefusedError
 
 TYPE: Final = "io.nats.jetstream.api.v1."
 NAMES_LIMIT: Final = 1024
@@ -54,7 +53,7 @@ VERBS: Final[Mapping[str, tuple[int, str]]] = {
 ZEROES: Final[Mapping[str, Table]] = {
     "STREAM.INFO": {"total": 0, "offset": 0, "limit": 0},
     "STREAM.NAMES": {"total": 0, "offset": 0, "limit": 0, "streams": None},
-    "STREAM.LIST": {"total": 0, "offset": 0, "limit": 0, "streams": None},
+    "STREAM.LIST": {"total": 0, "offset": 0, "limit": 0, "streams": []},
     "STREAM.PURGE": {"purged": 0},
     "CONSUMER.NAMES": {"total": 0, "offset": 0, "limit": 0, "consumers": []},
     "CONSUMER.LIST": {"total": 0, "offset": 0, "limit": 0, "consumers": []},
@@ -108,7 +107,7 @@ def verb_of(tokens: list[str]) -> tuple[str, list[str]] | None:
 
 def page_of(items: list[str] | list[Table], offset: int, limit: int, member: str) -> Table:
     """One page of a list, with the members that say which."""
-    offset = min(offset, len(items))
+    offset = min(max(offset, 0), len(items))
     page = items[offset : offset + limit]
     return {
         "total": len(items),
@@ -118,49 +117,10 @@ def page_of(items: list[str] | list[Table], offset: int, limit: int, member: str
     }
 
 
-def _syntax(body: bytes, *, offset: bool) -> str:
-    """Go's words for the first thing that is wrong with a JSON text (the two cases that matter)."""
-    stripped = body.strip()
-    if len(stripped) > 1 and stripped[:1] == b"{" and stripped[1:2] not in {b'"', b"}"}:
-        where = " at offset 2" if offset else ""
-        return f"invalid character {chr(stripped[1])!r} looking for beginning of object key string{where}"
-    return "unexpected end of JSON input"
-
-
 def dump(answer: Table) -> str:
     """JSON as Go writes it: compact, UTF-8, and ``<``, ``>``, ``&`` escaped."""
     body = json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
     return body.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def members_of(body: bytes, profile: Profile) -> Table:
-    """The members of a request.
-
-    Raises:
-        RefusedError: it is no JSON object.
-    """
-    try:
-        members = read(body)
-    except ValueError as error:
-        raise RefusedError(
-            invalid_json(profile, _syntax(body, offset=profile.offset_in_json_errors))
-        ) from error
-    if not is_table(members):
-        raise RefusedError(invalid_json(profile, "json: cannot unmarshal into Go value"))
-    return members
-
-
-def is_empty(body: bytes) -> bool:
-    """Whether a request says nothing: no body, or an object without members."""
-    try:
-        return not body or read(body) == {}
-    except ValueError:
-        return False
-
-
-def offset_of(body: bytes, profile: Profile) -> int:
-    """Where the page that is asked for begins."""
-    return max(integer(members_of(body, profile), "offset"), 0) if body else 0
 
 
 def metadata_of(config: Table, profile: Profile, *, listed: bool = False) -> Table:

@@ -6,6 +6,7 @@ second 0 is the constant :data:`EPOCH_NS`.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,21 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
 )
+#: How Go writes down the form of such a time; the elements of it, and what some of them may be.
+RFC3339: Final = "2006-01-02T15:04:05Z07:00"
+_LAYOUT: Final = tuple(
+    (layout, re.compile(pattern, re.ASCII))
+    for layout, pattern in (
+        ("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"),
+        ("15", r"\d\d?"), (":", ":"), ("04", r"\d\d"), (":", ":"), ("05", r"\d\d(?:[.,]\d+)?"),
+        ("Z07:00", r"Z|[+-]\d\d:\d\d"),
+    )
+)  # fmt: skip
+_SPANS: Final = {
+    "01": ("month", 1, 12),
+    "15": ("hour", 0, 23),
+    "04": ("minute", 0, 59),
+}
 _UNIX: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -79,6 +95,26 @@ def parse_rfc3339(text: str) -> int | None:
     offset = 0 if sign is None else (int(hours) * 3600 + int(minutes) * 60) * (1 if sign == "+" else -1)
     since = moment - _UNIX
     return (since.days * 86_400 + since.seconds - offset) * SECOND + int((fraction or "").ljust(9, "0"))
+
+
+def time_error(text: str) -> str:
+    """Go's words for what is wrong with an RFC 3339 time, ``""`` if nothing is."""
+    rest = text
+    for layout, pattern in _LAYOUT:
+        found = pattern.match(rest)
+        if found is None:
+            return f'parsing time {_in_quotes(text)} as "{RFC3339}": cannot parse {_in_quotes(rest)} as "{layout}"'
+        rest = rest[found.end() :]
+        span = _SPANS.get(layout)
+        if span is not None and not span[1] <= int(found[0]) <= span[2]:
+            return f"parsing time {_in_quotes(text)}: {span[0]} out of range"
+    if rest:
+        return f"parsing time {_in_quotes(text)}: extra text: {_in_quotes(rest)}"
+    return "" if parse_rfc3339(text) is not None else f"parsing time {_in_quotes(text)}: day out of range"
+
+
+def _in_quotes(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def go_duration(nanos: int) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from jsproto.core.agenda import Agenda
+from jsproto.jetstream.api.patterns import collide
 from jsproto.testing.simserver import refusals
 from jsproto.testing.simserver.acks import PREFIX as ACK_PREFIX
 from jsproto.testing.simserver.acks import Mistaken, parse_ack_subject
@@ -47,6 +48,7 @@ class JetStream:
         "_now",
         "_pushed",
         "_reach",
+        "_takes_own",
         "consumers",
         "disk_full",
         "domain",
@@ -86,6 +88,8 @@ class JetStream:
         #: The newest consumers that were made: when, and their names.
         self.made: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
         self._reach: dict[str, Stream | None] = {}
+        #: Some stream may listen to subjects of the server's own.
+        self._takes_own = False
         #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
         self._moved: dict[Stream | Consumer, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
@@ -103,12 +107,12 @@ class JetStream:
         stream = Stream(config, self.profile, now, self.domain, tell=self._told)
         self.streams[stream.name] = stream
         self.consumers[stream.name] = {}
-        self._reach.clear()
+        self._listen_anew()
         return stream
 
     def reconfigured(self, stream: Stream, now: int) -> None:
         """A stream has a new configuration."""
-        self._reach.clear()
+        self._listen_anew()
         stream.enforce(now)
         self.refresh(stream)
 
@@ -118,7 +122,7 @@ class JetStream:
             self.remove_consumer(stream, consumer, now, settle=False)
         del self.streams[stream.name], self.consumers[stream.name]
         self._unplan(stream)
-        self._reach.clear()
+        self._listen_anew()
 
     def stream(self, name: str) -> Stream:
         """The stream of this name.
@@ -130,6 +134,13 @@ class JetStream:
         if stream is None:
             raise RefusedError(refusals.STREAM_NOT_FOUND)
         return stream
+
+    def _listen_anew(self) -> None:
+        """Streams came, went, or listen elsewhere."""
+        self._reach.clear()
+        self._takes_own = any(
+            collide(f"{_OWN}>", subject) for stream in self.streams.values() for subject in stream.subjects
+        )
 
     def reaches(self, subject: str) -> Stream | None:
         """The stream that listens on ``subject``."""
@@ -204,16 +215,23 @@ class JetStream:
     def accept(self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int) -> bool:
         """A message was published: take what is for JetStream. Answers whether anything here listened.
 
-        JSON requests are not taken here: their interest is, their answer comes from the API.
+        JSON requests are not taken here: their interest is, their answer comes from the API. A stream that listens to one of the
+        server's own subjects stores what comes there too, and acknowledges it as anything else (in the server either may come first).
         """
         self._now = now
-        if subject.startswith(_OWN):
-            if subject.startswith(ACK_PREFIX):
-                return self._acked(subject, payload, reply, now)
-            if subject.startswith(FLOW_PREFIX):
-                return self._flowed(subject, block, now)
-            if subject.startswith(API_PREFIX):
-                return self._asked(subject, block, payload, reply, now)
+        if not subject.startswith(_OWN):
+            return self._stored(subject, reply, block, payload, now)
+        heard = self._takes_own and self._stored(subject, reply, block, payload, now)
+        if subject.startswith(ACK_PREFIX):
+            return self._acked(subject, payload, reply, now) or heard
+        if subject.startswith(FLOW_PREFIX):
+            return self._flowed(subject, block, now) or heard
+        if subject.startswith(API_PREFIX):
+            return self._asked(subject, block, payload, reply, now) or heard
+        return heard
+
+    def _stored(self, subject: str, reply: str, block: bytes | None, payload: bytes, now: int) -> bool:
+        """Give a message to the stream that listens there. Answers whether one does."""
         stream = self.reaches(subject) if self.serving else None
         if stream is None:
             return False
@@ -415,7 +433,7 @@ class JetStream:
         self._pushed = None
         self.streams.update(streams)
         self.consumers.update(consumers)
-        self._reach.clear()
+        self._listen_anew()
         for stream in streams.values():
             self.refresh(stream)
 

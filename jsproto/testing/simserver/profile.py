@@ -56,10 +56,21 @@ class Profile:
     serves_as_lame_duck: bool
     #: A JSON member that the server does not know is an error.
     strict_json: bool
-    #: Errors of broken JSON tell what was wrong.
+    #: Errors of broken JSON tell what was wrong; a body may then be several documents, or none.
     verbose_json_errors: bool
-    #: ... and where.
-    offset_in_json_errors: bool
+    #: JSON is read by Go 1.27, whose errors have other words and name the whole path of a value.
+    json_v2: bool
+    #: A stream that says which template it belongs to is refused; else the member is not known.
+    template_owner: bool
+    #: A pull whose time is up when a message comes to it is told so; else it is gone without a word.
+    tells_expired: bool
+    #: A store in memory that begins later forgets what its subjects had before; else it counts it for ever.
+    forgets_subjects: bool
+    #: A stream that listens to everything, or to what the server itself listens to, must be one without acknowledgements; else it may
+    #: be any, and acknowledges requests of the API as it does whatever else it stores.
+    refuses_everything: bool
+    #: ... which a subject with a wildcard in front does too; else only one that lies within those of the server.
+    judges_wildcards: bool
     #: ``action`` of CONSUMER.CREATE is honoured.
     consumer_action: bool
     #: ``filter_subjects`` of a consumer is honoured.
@@ -157,8 +168,6 @@ class Profile:
     workqueue_delivers_first: bool
     #: Limit of consumers per stream that is set nowhere; -1: none.
     default_max_consumers: int
-    #: ``json: cannot unmarshal ... into <this>batch of type int``: changes with the Go release.
-    pull_struct: str
     #: Text of 10084 for a pull consumer without explicit acks on a work queue.
     workqueue_ack_text: str
     #: Nats-Expected-Last-Subject-Sequence-Subject is honoured, and refused alone.
@@ -195,7 +204,12 @@ _V2_9: Final = Profile(
     serves_as_lame_duck=True,
     strict_json=False,
     verbose_json_errors=False,
-    offset_in_json_errors=False,
+    json_v2=False,
+    template_owner=True,
+    tells_expired=False,
+    forgets_subjects=False,
+    refuses_everything=False,
+    judges_wildcards=False,
     consumer_action=False,
     multiple_filters=False,
     filter_within_stream=True,
@@ -243,7 +257,6 @@ _V2_9: Final = Profile(
     direct_counts_itself=False,
     direct_no_headers=False,
     default_max_consumers=-1,
-    pull_struct="Go struct field JSApiConsumerGetNextRequest.",
     workqueue_ack_text="consumer in pull mode requires ack policy",
     expected_subject=False,
     expected_subject_alone_refused=False,
@@ -266,6 +279,9 @@ _V2_10: Final = evolve(
     multiple_filters=True,
     filter_within_stream=False,
     strict_backoff=False,
+    tells_expired=True,
+    forgets_subjects=True,
+    refuses_everything=True,
     waiting_first=False,
     sweeps_at_once=False,
     blunt_purge=False,
@@ -284,6 +300,7 @@ _V2_11: Final = evolve(
     api_level=1,
     partial_no_wait_404=True,
     silent_full_with_heartbeat=True,
+    judges_wildcards=True,
     verbose_json_errors=True,
     reserves_nrg=True,
     waits_for_acks=True,
@@ -336,7 +353,7 @@ _V2_14: Final = evolve(
     go="go1.26.2",
     git_commit="0cbd01c",
     api_level=4,
-    offset_in_json_errors=True,
+    template_owner=False,
     batch_end=True,
     batch_end_counts=True,
     floor_at_start=True,
@@ -360,7 +377,7 @@ _V2_15: Final = evolve(
     expiry_first=True,
     careful_purge=True,
     forgets_undelivered=True,
-    pull_struct="Go struct field .",
+    json_v2=True,
 )
 
 #: The versions that are modelled, by their first two numbers.

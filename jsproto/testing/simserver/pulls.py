@@ -10,26 +10,16 @@ message, timer, request or info. Until then it keeps its place, and a new listen
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from jsproto.testing.simserver.documents import Table, integer, is_list, is_table, read, table, text
+from jsproto.testing.simserver.documents import integer, text
+from jsproto.testing.simserver.gojson import GoJsonError
 from jsproto.testing.simserver.gotime import SECOND
 from jsproto.testing.simserver.profile import Profile
+from jsproto.testing.simserver.requests import read_plainly
 
-#: ``(name, what Go calls its type)`` of the request's members that are numbers; booleans and text follow.
-_NUMBERS: Final[Mapping[str, str]] = {
-    "batch": "int",
-    "max_bytes": "int",
-    "expires": "time.Duration",
-    "idle_heartbeat": "time.Duration",
-    "min_pending": "int64",
-    "min_ack_pending": "int64",
-    "priority": "int",
-}
-_TEXTS: Final = frozenset({"group", "id"})
 #: Behind every priority that a request can name.
 _LAST: Final = 2**31 - 1
 
@@ -88,7 +78,11 @@ def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> Pull:
     pull = Pull(reply)
     asked = body.strip()
     if asked.startswith(b"{"):
-        _fill(pull, _members(asked, profile), now)
+        try:
+            members = read_plainly(asked, "JSApiConsumerGetNextRequest", profile)
+        except GoJsonError as error:
+            raise BadPullError(str(error)) from error
+        _fill(pull, members, now)
     elif asked:
         digits = asked[1:] if asked[:1] in {b"-", b"+"} else asked
         if digits.isdigit() and len(digits) < 19:
@@ -114,47 +108,6 @@ def _fill(pull: Pull, members: Mapping[str, object], now: int) -> None:
         if 2 * heartbeat > expires:
             raise BadPullError("heartbeat value too large")
         pull.heartbeat, pull.heartbeat_at = heartbeat, now + heartbeat
-
-
-def _members(asked: bytes, profile: Profile) -> Table:
-    """The members of the request, with Go's words for what is wrong with them."""
-    try:
-        members = read(asked)
-    except ValueError as error:
-        raise BadPullError(_go_syntax_error(error)) from error
-    known = table(members)
-    for name, value in known.items():
-        expected = _NUMBERS.get(name) or ("string" if name in _TEXTS else "bool" if name == "no_wait" else "")
-        if not expected or value is None or _fits(value, expected):
-            continue
-        raise BadPullError(
-            f"json: cannot unmarshal {_go_value(value)} into {profile.pull_struct}{name} of type {expected}"
-        )
-    return known
-
-
-def _fits(value: object, expected: str) -> bool:
-    if expected == "string":
-        return isinstance(value, str)
-    if expected == "bool":
-        return isinstance(value, bool)
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _go_value(value: object) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, float):
-        return f"number {value!r}"
-    if isinstance(value, str):
-        return "string"
-    return "array" if is_list(value) else "object" if is_table(value) else "number"
-
-
-def _go_syntax_error(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError) and error.pos < len(error.doc.rstrip()):
-        return f"invalid character {error.doc[error.pos]!r} looking for beginning of value"
-    return "unexpected end of JSON input"
 
 
 class Waiting:
@@ -244,7 +197,8 @@ class Waiting:
             if pull.max_bytes > 0 and not expiry_first and not self._charge(pull, size, say):
                 continue
             if pull.expires_at and now >= pull.expires_at:
-                say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
+                if self._profile.tells_expired:
+                    say(pull.reply, b"NATS/1.0 408 Request Timeout\r\n" + pull.pending + b"\r\n")
                 pulls.popleft()
                 continue
             verdict = judge(pull) if judge is not None else True

@@ -6,7 +6,7 @@ time. It decides nothing: what leaves, and who is told, is the business of the s
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -44,6 +44,7 @@ class Store:
         "_begun",
         "_bytes",
         "_ends",
+        "_ghosts",
         "_in_memory",
         "_last_time",
         "_looked_at",
@@ -58,6 +59,8 @@ class Store:
         self._messages: dict[int, Stored] = {}
         #: By subject, the sequences that are still there, oldest first.
         self._subjects: dict[str, deque[int]] = {}
+        #: Messages that are gone and still counted, by subject.
+        self._ghosts: Counter[str] = Counter()
         self._bytes = 0
         #: When an empty store began, if it tells.
         self._begun = 0
@@ -95,8 +98,8 @@ class Store:
             "last_seq": self.last,
             "last_ts": rfc3339(last.time if last is not None else self._last_time),
         }
-        if self._subjects:
-            state["num_subjects"] = len(self._subjects)
+        if self._subjects or self._ghosts:
+            state["num_subjects"] = len({*self._subjects, *self._ghosts})
         gaps = self.last - self.first + 1 - len(self._messages)
         if self._messages and gaps:
             state["num_deleted"] = gaps
@@ -110,7 +113,8 @@ class Store:
 
     def by_subject(self, pattern: str) -> dict[str, int]:
         """How many messages each subject under ``pattern`` has."""
-        return {name: len(seqs) for name, seqs in sorted(self._subjects.items()) if matches(pattern, name)}
+        names = sorted({*self._subjects, *self._ghosts})
+        return {name: self.count(name) + self._ghosts[name] for name in names if matches(pattern, name)}
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -188,6 +192,14 @@ class Store:
         if self._in_memory:
             return 16 + len(subject) + size
         return 30 + len(subject) + size + (4 if headers else 0)
+
+    def miscount(self, gone: list[Stored]) -> None:
+        """These have left, and their subjects still count them."""
+        self._ghosts.update(each.subject for each in gone)
+
+    def recount(self) -> None:
+        """Subjects count what is there."""
+        self._ghosts.clear()
 
     def compact(self, first: int) -> None:
         """Let the store begin at a sequence; what was before is gone already."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from jsproto.jetstream.api.patterns import collide
 from jsproto.testing.simserver import refusals
@@ -14,18 +15,19 @@ from jsproto.testing.simserver.envelope import (
     LIST_LIMIT,
     NAMES_LIMIT,
     SUBJECTS_LIMIT,
-    is_empty,
-    members_of,
     metadata_of,
-    offset_of,
     page_of,
 )
 from jsproto.testing.simserver.gotime import rfc3339
 from jsproto.testing.simserver.jetstream import JetStream
 from jsproto.testing.simserver.refusals import RefusedError
+from jsproto.testing.simserver.requests import asked_if_any, asked_of, is_empty
 from jsproto.testing.simserver.store import Stored
 from jsproto.testing.simserver.streams import Stream
 from jsproto.testing.simserver.subjects import matches
+
+#: What a get of the API does not take: it answers with one message.
+_SEVERAL: Final = ("batch", "max_bytes", "multi_last", "start_time")
 
 
 class StreamApi:
@@ -48,15 +50,25 @@ class StreamApi:
             "STREAM.MSG.DELETE": self._message_delete,
         }
 
-    def _asked_stream(self, name: str, body: bytes) -> Table:
-        asked = members_of(body, self._jetstream.profile)
+    def _asked_stream(self, name: str, body: bytes, *, update: bool = False) -> Table:
+        profile = self._jetstream.profile
+        asked = asked_of(body, "StreamConfigRequest", profile)
         pedantic = asked.pop("pedantic", False) is True
-        if text(asked, "name") != name:
+        if not update and text(asked, "name") != name:
             raise RefusedError(refusals.NAME_MISMATCH)
-        config = stream_config(asked, self._jetstream.profile)
-        refusal = refused_stream(asked, self._jetstream.profile, pedantic=pedantic)
+        config = stream_config(asked, profile)
+        refusal = refused_stream(asked, profile, pedantic=pedantic)
         if refusal is not None:
             raise RefusedError(refusal)
+        if text(asked, "name") != name:
+            raise RefusedError(refusals.NAME_MISMATCH)
+        known = self._jetstream.stream(name) if update else self._jetstream.streams.get(name)
+        if text(asked, "template_owner"):
+            raise RefusedError(
+                refusals.NOT_OF_TEMPLATE if known is None or update else refusals.STREAM_EXISTS
+            )
+        if integer(config, "num_replicas") > 1:
+            raise RefusedError(refusals.REPLICAS_NOT_SUPPORTED)
         for other in self._jetstream.streams.values():
             subjects = texts(config, "subjects")
             if other.name != name and any(collide(one, each) for one in other.subjects for each in subjects):
@@ -73,7 +85,7 @@ class StreamApi:
         return {**self._about(stream, now), "did_create": True}
 
     def _stream_update(self, names: list[str], body: bytes, now: int) -> Table:
-        config = self._asked_stream(names[0], body)
+        config = self._asked_stream(names[0], body, update=True)
         stream = self._jetstream.stream(names[0])
         if stream.sealed and not config["sealed"]:
             raise RefusedError(
@@ -94,8 +106,8 @@ class StreamApi:
         return self._about(stream, now)
 
     def _stream_info(self, names: list[str], body: bytes, now: int) -> Table:
+        asked = asked_if_any(body, "JSApiStreamInfoRequest", self._jetstream.profile)
         stream = self._jetstream.stream(names[0])
-        asked = members_of(body, self._jetstream.profile) if body else {}
         about = self._about(stream, now)
         state = table(about["state"])
         paging: Table = {"total": 0, "offset": 0, "limit": 0}
@@ -122,15 +134,17 @@ class StreamApi:
         return about
 
     def _stream_names(self, _names: list[str], body: bytes, _now: int) -> Table:
-        streams = [stream.name for stream in self._chosen(body)]
-        return page_of(streams, offset_of(body, self._jetstream.profile), NAMES_LIMIT, "streams")
+        asked = asked_if_any(body, "JSApiStreamNamesRequest", self._jetstream.profile)
+        streams = [stream.name for stream in self._chosen(asked)]
+        return page_of(streams, integer(asked, "offset"), NAMES_LIMIT, "streams")
 
     def _stream_list(self, _names: list[str], body: bytes, now: int) -> Table:
-        streams = [self._about(stream, now, listed=True) for stream in self._chosen(body)]
-        return page_of(streams, offset_of(body, self._jetstream.profile), LIST_LIMIT, "streams")
+        asked = asked_if_any(body, "JSApiStreamListRequest", self._jetstream.profile)
+        streams = [self._about(stream, now, listed=True) for stream in self._chosen(asked)]
+        return page_of(streams, integer(asked, "offset"), LIST_LIMIT, "streams")
 
-    def _chosen(self, body: bytes) -> list[Stream]:
-        pattern = text(members_of(body, self._jetstream.profile), "subject") if body else ""
+    def _chosen(self, asked: Table) -> list[Stream]:
+        pattern = text(asked, "subject")
         streams = [self._jetstream.streams[name] for name in sorted(self._jetstream.streams)]
         return [
             each for each in streams if not pattern or any(collide(pattern, one) for one in each.subjects)
@@ -143,7 +157,7 @@ class StreamApi:
         return {"success": True}
 
     def _stream_purge(self, names: list[str], body: bytes, now: int) -> Table:
-        asked = members_of(body, self._jetstream.profile) if body else {}
+        asked = asked_if_any(body, "JSApiStreamPurgeRequest", self._jetstream.profile)
         below, keep = integer(asked, "seq"), integer(asked, "keep")
         if below and keep:
             raise RefusedError(refusals.BAD_REQUEST)
@@ -153,13 +167,16 @@ class StreamApi:
         return {"success": True, "purged": purged}
 
     def _message_get(self, names: list[str], body: bytes, _now: int) -> Table:
-        asked = members_of(body, self._jetstream.profile) if body else {}
+        if is_empty(body):
+            raise RefusedError(refusals.BAD_REQUEST)
+        asked = asked_of(body, "JSApiMsgGetRequest", self._jetstream.profile)
         seq, newest, following = (
             integer(asked, "seq"),
             text(asked, "last_by_subj"),
             text(asked, "next_by_subj"),
         )
-        if not (seq or newest or following) or (newest and (seq or following)):
+        several = any(asked.get(name) for name in _SEVERAL)
+        if not (seq or newest or following) or (newest and (seq or following)) or several:
             raise RefusedError(refusals.BAD_REQUEST)
         stream = self._jetstream.stream(names[0])
         if newest:
@@ -176,10 +193,10 @@ class StreamApi:
         return {"message": found}
 
     def _message_delete(self, names: list[str], body: bytes, now: int) -> Table:
-        stream = self._jetstream.stream(names[0])
-        seq = integer(members_of(body, self._jetstream.profile), "seq") if body else 0
-        if not seq:
+        if is_empty(body):
             raise RefusedError(refusals.BAD_REQUEST)
+        seq = integer(asked_of(body, "JSApiMsgDeleteRequest", self._jetstream.profile), "seq")
+        stream = self._jetstream.stream(names[0])
         stream.delete(seq, now)
         self._jetstream.refresh(stream)
         return {"success": True}

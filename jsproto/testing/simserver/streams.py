@@ -391,6 +391,10 @@ class Stream(Store):
                 gone = message if self.in_memory else Stored(message.seq, pattern or ">", None, b"", 0)
                 for follower in self.followers.values():
                     follower.withdrawn(gone)
+        if everything and (keep or below) and self.in_memory and not self._profile.forgets_subjects:
+            self.miscount(found)
+        elif everything and not below:
+            self.recount()
         if everything and not keep:
             self.compact(below or self.last + 1)
         begin = self.first

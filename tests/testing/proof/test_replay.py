@@ -214,7 +214,7 @@ def test_what_is_not_modelled_is_told(recorded):
         "name": "oob",
         "what": "api",
         "subject": "STREAM.CREATE.S",
-        "request": {"name": "S", "num_replicas": 3},
+        "request": {"name": "S", "placement": {"cluster": "X"}},
     }
 
     assert len(prove(recorded(*opened(), (0.1, "event", request)))[1]) == 1

@@ -50,7 +50,7 @@ def test_streams_that_are_refused(make, body, code):
 @pytest.mark.parametrize(
     "member",
     [
-        {"num_replicas": 3},
+        {"placement": {"cluster": "X"}},
         {"mirror": {"name": "X"}},
         {"sources": [{"name": "X"}]},
         {"allow_msg_schedules": True},
@@ -250,25 +250,6 @@ def test_on_2_9_filters_lie_within_the_stream_or_around_it_and_are_single(make):
     for number, wide in enumerate((">", "s.>", "*.>")):
         assert create(client, f"W{number}", filter_subject=wide)["name"] == f"W{number}"
     assert "filter_subjects" not in create(client, filter_subjects=["s.a", "s.b"])["config"]
-
-
-@pytest.mark.parametrize(
-    ("version", "body", "text"),
-    [
-        (
-            "2.15",
-            "{bad",
-            "invalid JSON: invalid character 'b' looking for beginning of object key string at offset 2",
-        ),
-        ("2.11", "{bad", "invalid JSON: invalid character 'b' looking for beginning of object key string"),
-        ("2.10", "{bad", "invalid JSON"),
-        ("2.15", '{"a":', "invalid JSON: unexpected end of JSON input"),
-        ("2.15", "[1]", "invalid JSON: json: cannot unmarshal into Go value"),
-        ("2.15", '{"a":' * 20_000, "invalid JSON: unexpected end of JSON input"),
-    ],
-)
-def test_broken_json_is_told_as_the_version_tells_it(make, version, body, text):
-    assert make(version=version).request("CONSUMER.CREATE.S.A", body)["error"]["description"] == text
 
 
 @pytest.mark.parametrize(

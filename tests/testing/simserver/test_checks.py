@@ -87,11 +87,6 @@ def test_what_a_work_queue_says_to_new_consumers_comes_last():
     assert (at_last.err_code, at_last.text) == (10101, "consumer must be deliver all on workqueue stream")
 
 
-def test_values_that_have_no_meaning_are_broken_json():
-    assert refused_consumer({"opt_start_time": "never"}, STREAM, NEW).at_once.err_code == 10025
-    assert refused_stream({**STREAM, "subjects": 5}, NEW).err_code == 10025
-
-
 def test_pedantic_refuses_what_is_adjusted_otherwise():
     asked = {"ack_policy": "explicit", "max_deliver": -5}
 
