@@ -71,6 +71,7 @@ class ConnectOptions(TypedDict, total=False):
     outbound_low: int
     max_backlog: int
     drain_timeout: float
+    drain_silence: float
     close_timeout: float
 
 

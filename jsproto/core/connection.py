@@ -280,7 +280,7 @@ class Connection:
         now = self._at(now)
         for timer in self._link.timers.expired(now):
             self._fired(timer, now)
-        self._exchange.tick(now)
+        self._exchange.tick(now, self._link.last_input)
         self._drained(now)
 
     # ================================================================== inputs: the user
@@ -300,8 +300,8 @@ class Connection:
         self._exchange.open(conversation, now)
         if self._draining is not None:
             self._draining[conversation.port.number] = conversation
-            conversation.told(Wish.DRAIN, now)
-            self._stir(conversation, now)
+            self._wish(conversation, Wish.DRAIN, now)
+            self._drained(now)
         return conversation
 
     def put(self, conversation: Conversation[object], item: object, now: float) -> bool:
@@ -429,22 +429,30 @@ class Connection:
     def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
         """Tell one conversation, or with ``None`` all of them and then close: `Wish.DRAIN` or `Wish.STOP`.
 
-        Either waits at most ``drain_timeout`` for the server, and then says so: `NoticeKind.DRAIN_TIMEOUT`.
+        Either waits for the server at most ``drain_timeout``, and no longer than it is silent for ``drain_silence``, and then says
+        so: `NoticeKind.DRAIN_TIMEOUT`.
         """
         now = self._at(now)
         if conversation is not None:
-            fences = len(conversation.port.fences)
-            conversation.told(wish, now)
-            self._stir(conversation, now)
-            if len(conversation.port.fences) > fences:  # it waits for the server
-                self._exchange.limit_drain(conversation, now + self._options.drain_timeout)
+            self._wish(conversation, wish, now)
+            self._drained(now)
         elif self._draining is None and self._link.state not in OVER:
             self._draining = dict(self._exchange.router.conversations)
             self._link.timers.set(LinkTimer.DRAIN, now + self._options.drain_timeout)
             for each in list(self._draining.values()):
-                each.told(wish, now)
-                self._exchange.stir(each, now)
+                self._wish(each, wish, now)
             self._drained(now)
+
+    def _wish(self, conversation: Conversation[object], wish: Wish, now: float) -> None:
+        port = conversation.port
+        fences = len(port.fences)
+        conversation.told(wish, now)
+        self._exchange.stir(conversation, now)
+        if len(port.fences) > fences:  # it waits for the server
+            options = self._options
+            self._exchange.limit_drain(
+                conversation, now, until=now + options.drain_timeout, silence=options.drain_silence
+            )
 
     def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
         """Have a subscription end by itself after ``count`` messages since it was opened (UNSUB max), over all links.

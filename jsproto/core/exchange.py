@@ -7,7 +7,8 @@ come and go around it: `link_lost` and `restore` are all that it knows of them.
 
 A SUB that replaces another leaves the old sid in the table until the PONG behind its UNSUB, so that nothing which was
 on its way is lost. Every PING of this connection is answered in order, so the fences are one queue. The one that a drain
-waits for has a time limit: behind it the conversation is told as if the PONG had come, and nobody waits for a silent server.
+waits for has a time limit, and a shorter one while the server says nothing: behind it the conversation is told as if the PONG had come, and
+nobody waits for a silent server.
 
 A server that takes no more subscriptions says so without naming the one that it refused (`Exchange.turn_away`). A SUB is unproven until the
 PONG behind it, or until something comes for it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as
@@ -17,7 +18,7 @@ many as it complains of. After an UNSUB nobody can tell which, and all that are 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from attrs import define
 
@@ -37,6 +38,14 @@ PING: Final = encode(Ping())
 
 #: What a PONG answers: the port's number and token (0 for the connection's own PINGs) and sids to forget.
 Fence = tuple[int, int, tuple[str, ...]]
+
+
+class Drain(NamedTuple):
+    """What a drain waits for: its fence, until when, and for how many seconds of silence."""
+
+    fence: int
+    until: float
+    silence: float
 
 
 @final
@@ -117,7 +126,7 @@ class Exchange:
         self.agenda = Agenda()
         self._moved: dict[int, Conversation[object]] = {}
         #: The fence that a drain waits for, by the port's number; its time is on the agenda under that number, negative.
-        self._drains: dict[int, int] = {}
+        self._drains: dict[int, Drain] = {}
         self.events: deque[Event] = deque()
         self.stats = Stats()
         self.max_payload = 0
@@ -207,8 +216,8 @@ class Exchange:
         else:
             self._moved[port.number] = conversation
 
-    def tick(self, now: float) -> None:
-        """Tell everybody whose deadline has come, each once."""
+    def tick(self, now: float, heard: float) -> None:
+        """Tell everybody whose deadline has come, each once. ``heard``: when the server said something last."""
         due: list[int] = []
         self._note()
         while (number := self.agenda.due(now)) is not None:
@@ -218,20 +227,28 @@ class Exchange:
             if conversation is None:
                 continue  # it was over by its drain
             if number < 0:
+                drain = self._drains[-number]
+                moment = min(heard + drain.silence, drain.until)
+                if moment > now:
+                    self.agenda.put(number, moment)
+                    continue
+                del self._drains[-number]
                 conversation.port.notify(NoticeKind.DRAIN_TIMEOUT)
-                conversation.fenced(self._drains.pop(-number), now)
+                conversation.fenced(drain.fence, now)
             else:
                 conversation.ticked(now)
             self.stir(conversation, now)
 
-    def limit_drain(self, conversation: Conversation[object], until: float) -> None:
-        """Its drain waits for its newest fence, but no longer than until this moment."""
+    def limit_drain(
+        self, conversation: Conversation[object], now: float, *, until: float, silence: float
+    ) -> None:
+        """Its drain waits for its newest fence, but not beyond this moment, and no longer than the server is silent for so many seconds."""
         port = conversation.port
-        self._drains[port.number] = port.fences[-1]
-        self.agenda.put(-port.number, until)
+        self._drains[port.number] = Drain(port.fences[-1], until, silence)
+        self.agenda.put(-port.number, min(now + silence, until))
 
     def _drained(self, number: int) -> None:
-        if self._drains.pop(number, 0):
+        if self._drains.pop(number, None) is not None:
             self.agenda.put(-number, None)
 
     def next_deadline(self) -> float | None:
@@ -294,7 +311,8 @@ class Exchange:
         conversation = self.router.conversations.get(number)
         if conversation is not None:
             conversation.port.fences.popleft()
-            if token == self._drains.get(number):
+            drain = self._drains.get(number)
+            if drain is not None and token == drain.fence:
                 self._drained(number)
             conversation.fenced(token, now)
             self.stir(conversation, now)

@@ -128,6 +128,8 @@ class Options:
         outbound_high: above so many unsent bytes `send` says ``False``; below ``outbound_low`` it is `Ready` again.
         max_backlog: most bytes of publishes kept while no link is up; 0 keeps none.
         drain_timeout: a drain of the connection that takes longer is cut; one of a single feed waits so long for the server.
+        drain_silence: a drain that waits for the server goes on without it when it has said nothing for so long, whatever
+            ``drain_timeout`` allows.
         close_timeout: how long `close` waits for the server to have read everything.
     """
 
@@ -163,6 +165,7 @@ class Options:
     outbound_low: int = field(default=1024 * 1024, validator=_count)
     max_backlog: int = field(default=8 * 1024 * 1024, validator=_count)
     drain_timeout: float = field(default=30.0, validator=_seconds_above_zero)
+    drain_silence: float = field(default=5.0, validator=_seconds_above_zero)
     close_timeout: float = field(default=0.5, validator=_seconds_above_zero)
 
     def __attrs_post_init__(self) -> None:

@@ -1470,6 +1470,41 @@ def test_a_drain_of_one_subscription_waits_no_longer_than_its_limit_B212(wire, w
     assert [] == w.told()
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_drain_waits_for_a_silent_server_for_a_short_while_only(wire, whole):
+    w = wire(drain_timeout=30.0, drain_silence=5.0, ping_interval=100.0).up()
+    sub = w.open(Subscription("a"))
+    w.told()
+    w.tell(None if whole else sub, Wish.DRAIN).at(4.9)
+
+    assert not sub.ended
+
+    w.at(5.0)
+
+    assert sub.ended
+    assert [NoticeKind.DRAIN_TIMEOUT] == [each.kind for each in w.told() if isinstance(each, Notice)]
+    assert (LinkState.CLOSING if whole else LinkState.UP) is w.connection.state
+
+
+def test_a_server_that_still_speaks_is_waited_for_until_the_drain_has_taken_its_time(wire):
+    w = wire(drain_timeout=30.0, drain_silence=5.0, ping_interval=100.0).up()
+    sub = w.open(Subscription("a"))
+    w.told()
+    w.tell(sub, Wish.DRAIN)
+    for second in range(4, 30, 4):
+        w.at(float(second)).feed(b"MSG a 2 1\r\n1\r\n")
+    w.at(29.9)
+
+    assert 7 == sub.readable
+    assert [] == w.told()
+
+    w.at(30.0)
+
+    assert [NoticeKind.DRAIN_TIMEOUT] == [each.kind for each in w.told()]
+    assert 7 == len(w.take_all(sub))
+    assert sub.ended
+
+
 class Ticking(Conversation[bytes]):
     """Drains behind a fence, and has something else to do at one moment."""
 
