@@ -35,6 +35,8 @@ class Form(Enum):
     CONSUMER = "CONSUMER"
     #: First tokens of a subject.
     PREFIX = "PREFIX"
+    #: A prefix of the JetStream API; one final dot is left away.
+    API_PREFIX = "API_PREFIX"
     #: A subject to publish to.
     SUBJECT = "SUBJECT"
     #: Subjects with commas between, wildcards allowed.
@@ -85,6 +87,8 @@ def value_of(form: Form, text: str, words: tuple[str, ...] = ()) -> object:
             return _word(text, words)
         case Form.SUBJECTS:
             return _subjects(text)
+        case Form.API_PREFIX:
+            return _name(Form.PREFIX, text.removesuffix("."))
         case _:
             return _name(form, text)
 

@@ -111,7 +111,7 @@ class Where:
     stream: str = _option(Form.STREAM, default="", means="the stream to read, or that must store what is written", uses=_EVERYWHERE, kafka="subscribe, topic", required=True)
     servers: str = _option(Form.SERVERS, default="nats://127.0.0.1:4222", means="where to connect: nats://, tls://, ws:// or wss://, with commas between", uses=_EVERYWHERE, kafka="kafka.bootstrap.servers")
     domain: str | None = _option(Form.STREAM, default=None, means="JetStream of another domain", uses=_EVERYWHERE)
-    api_prefix: str | None = _option(Form.PREFIX, default=None, means="JetStream behind another API prefix", uses=_EVERYWHERE)
+    api_prefix: str | None = _option(Form.API_PREFIX, default=None, means="JetStream behind another API prefix", uses=_EVERYWHERE)
     inbox_prefix: str | None = _option(Form.PREFIX, default=None, means="first tokens of every inbox", uses=_EVERYWHERE)
     credentials_file: str | None = _option(Form.FILE, default=None, means="a creds file, on the driver and on every executor", uses=_EVERYWHERE)
     credentials_env: str | None = _option(Form.VARIABLE, default=None, means="the variable that holds the text of a creds file", uses=_EVERYWHERE)

@@ -23,6 +23,7 @@ TEXTS = {
     Form.STREAM: "NAME",
     Form.CONSUMER: "name",
     Form.PREFIX: "a.b",
+    Form.API_PREFIX: "a.b",
     Form.SUBJECT: "a.b",
     Form.SUBJECTS: "a.*",
     Form.COUNT: "17",

@@ -57,6 +57,7 @@ class SimServer:
         domain: JetStream domain.
         ack_v2: acknowledgement subjects of 11 tokens (feature flag ``js_ack_fc_v2``, 2.14 and later).
         max_payload: largest header block plus payload, announced and enforced.
+        max_control_line: most bytes of a line of a client, with subject and reply; enforced and not announced, as by a real server.
         max_connections: further clients are refused; 0: no limit.
         max_subs: subscriptions per client; 0: no limit.
         ping_interval: seconds between the server's PINGs.
@@ -81,6 +82,7 @@ class SimServer:
         domain: str = "",
         ack_v2: bool = False,
         max_payload: int = MAX_PAYLOAD,
+        max_control_line: int = MAX_CONTROL_LINE,
         max_connections: int = 0,
         max_subs: int = 0,
         ping_interval: float = 120.0,
@@ -93,6 +95,7 @@ class SimServer:
         self.auth_timeout = round(auth_timeout * SECOND)
         self.permissions = permissions if permissions is not None else Permissions()
         self.max_payload = max_payload
+        self._max_control_line = max_control_line
         self.max_subs = max_subs
         self.ping_interval = round(ping_interval * SECOND)
         self.ping_max = ping_max
@@ -127,7 +130,7 @@ class SimServer:
         at = self._live_until(now)
         cid = self._next_cid
         self._next_cid += 1
-        reader = CommandReader(max_payload=self.max_payload, max_control_line=MAX_CONTROL_LINE)
+        reader = CommandReader(max_payload=self.max_payload, max_control_line=self._max_control_line)
         session = Session(cid, self, reader, at)
         self._sessions[cid] = session
         if not self._up or self._lame_duck:

@@ -243,3 +243,14 @@ def test_somebody_else_may_answer_listings_and_nothing_else(make, verb):
 
     assert client.request(verb) == {}
     assert client.request("STREAM.INFO.S")["config"]["name"] == "S"
+
+
+@pytest.mark.parametrize("given", [{}, {"max_control_line": 20_000}])
+def test_how_long_a_line_of_a_client_may_be_is_an_option_as_it_is_on_a_real_server(client_of, given):
+    subject = "a" * 9000
+    client = client_of(SimServer(**given))
+    client.hear()
+    client.say(f"SUB > 1\r\nPUB {subject} 1\r\nx\r\n")
+
+    assert (f"MSG {subject} 1 1" in client.hear()) == bool(given)
+    assert client.closed == (not given)
