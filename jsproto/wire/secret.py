@@ -29,7 +29,7 @@ T = TypeVar("T")
 _LONG: Final = 4
 
 #: Lines, a fence of PEM or creds, the seed of an nkey, a JWT.
-_CONTENT: Final = re.compile(r"[\r\n]|-----|\bS[A-Z2-7]{57}\b|\beyJ[\w-]+\.eyJ")
+_CONTENT: Final = re.compile(r"[\r\n]|-----|\bS[A-Z2-7]{57}\b|\beyJ[\w-]{1,1000}\.eyJ")
 
 
 class _Hidden:

@@ -802,6 +802,44 @@ def test_what_is_asked_for_leaves_in_order_with_replies_below_the_own_inbox(wire
     assert [f"SUB {stem}* {asker.port.sid}", f"PUB a {stem}1 1", "1", f"PUB a {stem}2 1", "2"] == w.lines()
 
 
+class Telling(Conversation[str]):
+    """Publishes something whenever something is taken."""
+
+    def opened(self, now):
+        self.port.subscribe()
+
+    def take(self, now):
+        self.port.publish(Publish("told", b""))
+        return "item"
+
+
+def test_what_is_said_while_something_is_taken_leaves_at_once(wire):
+    w = wire().up()
+    telling = w.open(Telling())
+    w.out()
+
+    assert "item" == w.take(telling)
+    assert b"PUB told 0\r\n\r\n" == w.out()
+
+
+class Never:
+    """Something that may not be written, and was not written before either."""
+
+    def settle_by(self, write):
+        return False
+
+    def repeated(self):
+        return False
+
+
+def test_what_may_not_be_written_and_never_was_is_no_repetition(wire):
+    w = wire().up()
+    w.told()
+
+    assert not w.connection.settle(Never(), 0.0)
+    assert (b"", []) == (w.out(), w.told())
+
+
 class Greedy(Conversation[str]):
     """Asks when something is taken, and wants an answer within a second."""
 

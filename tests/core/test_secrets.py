@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 
 import pytest
 
@@ -17,7 +18,7 @@ from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Connect
 from jsproto.wire.encoder import encode
 from jsproto.wire.nkey import KeyKind, Seed
-from jsproto.wire.secret import HiddenMapping, Secret, SecretBytes
+from jsproto.wire.secret import HiddenMapping, Secret, SecretBytes, file_name
 
 CANARY = "cAnAry"
 AUTH = Auth(
@@ -205,3 +206,16 @@ def test_a_hidden_mapping_is_one_that_shows_nothing_of_itself():
     assert ({"a": CANARY}, 1, "{***}") == (dict(hidden), len(hidden), repr(hidden))
     with pytest.raises(LocalProtocolError, match="pickled"):
         pickle.dumps(hidden)
+
+
+def test_a_holder_of_secrets_is_its_own_copy():
+    assert AUTH is copy.copy(AUTH)
+    assert AUTH is copy.deepcopy(AUTH)
+
+
+def test_a_long_name_of_a_file_is_looked_through_in_one_pass():
+    name = "eyJ-" * 100_000
+    begun = time.process_time()
+
+    assert name == file_name(name)
+    assert time.process_time() - begun < 20.0  # to look from each piece to the end takes minutes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsproto.core.auth import Auth, for_server
-from jsproto.core.servers import MAX_POOL, Pool, Server
+from jsproto.core.servers import MAX_POOL, Pool, Server, at_addresses
 from jsproto.errors import InvalidConfig
 
 
@@ -204,3 +204,11 @@ def test_what_is_told_in_clear_drops_nobody_who_was_told_of_behind_tls():
 
     assert ((), (), 0) == (change.added, change.removed, change.left_out)
     assert ["c.test"] == [server.host for server in servers.merge(["b.test:1"]).removed]
+
+
+def test_a_server_at_its_addresses_keeps_its_name_for_certificates_and_each_address_counts_once():
+    server = Server.parse("tls://many.test:4223")
+    found = at_addresses(server, ["10.0.0.1", "::1", "10.0.0.1"])
+
+    assert ["tls://10.0.0.1:4223", "tls://[::1]:4223"] == [str(each) for each in found]
+    assert ["many.test"] * 2 == [each.name for each in found]
