@@ -149,20 +149,19 @@ def _cover(message: JsMessage) -> None:
 
 def _once(message: JsMessage) -> None:
     """Nothing can be said: raise, if that is because it was said before and the feed is strict, or because no consumer would hear it."""
-    _heard(message)
+    reply = message.frame[2]
+    if reply and not reply.startswith(ACK_ROOT) and message.state in {OPEN, CUMULATIVE}:
+        raise _of_nobody(reply)
     if message.repeated() and getattr(message.feed, "strict", False):
         raise AlreadySettled(
             f"expected an open message, {shorten(message.subject)} with {shorten(message.reply)} is {message.state.name}"
         )
 
 
-def _heard(message: JsMessage) -> None:
-    """Raise, if it is open and what is said for it would reach somebody else than a consumer."""
-    reply = message.frame[2]
-    if reply and not reply.startswith(ACK_ROOT) and message.state in {OPEN, CUMULATIVE}:
-        raise InvalidAckSubject(
-            f"expected {ACK_ROOT} at the beginning of the reply subject of an open message, seen {shorten(reply)}"
-        )
+def _of_nobody(reply: str) -> InvalidAckSubject:
+    return InvalidAckSubject(
+        f"expected {ACK_ROOT} at the beginning of the reply subject of an open message, seen {shorten(reply)}"
+    )
 
 
 @final
@@ -188,11 +187,9 @@ class AckedAll:
             replies += [each.frame[2] for each in self._last()]
         if not replies:
             return False
-        if ("\n" + "\n".join(replies)).count("\n" + ACK_ROOT) != len(
-            replies
-        ):  # no reply subject holds a line feed
-            for each in self.messages:
-                _heard(each)
+        listed = "\n" + "\n".join(replies)  # no reply subject holds a line feed
+        if listed.count("\n" + ACK_ROOT) != len(replies):
+            raise _of_nobody(next(each for each in replies if not each.startswith(ACK_ROOT)))
         joined = " 4\r\n+ACK\r\nPUB ".join(replies).encode("utf-8", "surrogateescape")
         write(b"PUB %b 4\r\n+ACK\r\n" % joined)
         self._mark()
