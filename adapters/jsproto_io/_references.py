@@ -91,12 +91,17 @@ def _of_file(text: str, what: str, environ: Mapping[str, str]) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_CONTEXT + 1)
     except (OSError, ValueError) as error:
-        raise ContextUnavailable(
-            f"expected the {what} of a context in the file {path}, it cannot be read: {type(error).__name__}"
-        ) from error
-    if len(data) > MAX_CONTEXT:
-        raise InvalidContext(f"expected a {what} of at most {MAX_CONTEXT} bytes in the file {path}, got more")
-    return data.removeprefix(BOM_UTF8).strip()
+        failure = type(error).__name__
+    else:
+        if len(data) <= MAX_CONTEXT:
+            return data.removeprefix(BOM_UTF8).strip()
+        raise InvalidContext(
+            f"expected a {what} of at most {MAX_CONTEXT} bytes in the file it names, got more"
+        )
+    # Neither text nor cause of the error holds the path: it may be a secret that was pasted behind file://.
+    raise ContextUnavailable(
+        f"expected the {what} of a context in the file that it names, it cannot be read: {failure}"
+    )
 
 
 def _of_environment(text: str, what: str, environ: Mapping[str, str]) -> bytes:

@@ -25,6 +25,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.context import JetStream
 from jsproto_io import _references, contexts
+from jsproto_io._references import text_of
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, Contexts, NatsContext, context
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds
@@ -294,6 +295,20 @@ def test_a_name_may_be_a_file_anywhere(tmp_path, environ):
     assert ("mine", "nats://m") == (context(str(path), environ=environ).name, Context.read(path).settings.url)
     with pytest.raises(InvalidContext, match="expected a name"):
         context(str(tmp_path / "other.json"), environ=environ)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_stands_behind_file_is_in_no_error_since_it_may_be_a_secret(tmp_path, environ, large):
+    secret = tmp_path / "hunter2"
+    if large:
+        secret.write_bytes(b"x" * 20_000_000)
+    with pytest.raises((ContextUnavailable, InvalidContext), match="in the file") as caught:
+        text_of(f"file://{secret}", "password", environ)
+
+    error = caught.value
+    while error is not None:
+        assert "hunter2" not in f"{error!r} {error} {vars(error)}"
+        error = error.__cause__ or error.__context__
 
 
 def test_a_context_that_is_not_there_is_an_error_and_not_an_empty_one(environ, folder):
