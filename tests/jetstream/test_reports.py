@@ -226,6 +226,31 @@ def test_a_cluster_is_shown_by_server_with_groups_that_have_no_leader() -> None:
     assert report.problems == ("B: no leader",)
 
 
+def test_leaders_of_streams_and_of_consumers_are_not_exchanged_n113() -> None:
+    led = {"name": "C1", "leader": "n0"}
+    consumers = [consumer(f"C{number}", cluster=led) for number in range(2)]
+    streams = [stream(f"S{number}", cluster=led) for number in range(5)]
+    (row,) = cluster_report(of(*streams, consumers={"S0": consumers})).rows
+
+    assert (row.server, row.streams_led, row.consumers_led) == ("n0", 5, 2)
+
+
+def test_open_work_includes_what_was_handed_out_n112() -> None:
+    busy = consumer("C", num_pending=0, num_ack_pending=46, num_redelivered=12)
+    (row,) = consumer_report(of(stream("S"), consumers={"S": [busy]})).rows
+
+    assert busy.open_work == 46
+    assert (row.unprocessed, row.ack_pending, row.redelivered) == (0, 46, 12)
+
+
+def test_a_consumer_that_is_not_there_has_no_row_and_no_number_n112() -> None:
+    gone = Inventory(streams=Listed([stream("S")]), consumers={"S": Listed([], missing=["C"])})
+    report = consumer_report(gone)
+
+    assert report.rows == ()
+    assert any("C" in each for each in report.problems)
+
+
 def test_who_has_no_leader_is_marked() -> None:
     row = stream_report(
         of(stream("B", cluster={"replicas": [{"name": "n2", "offline": True, "current": True}]}))

@@ -160,3 +160,8 @@ class ConsumerInfo(Document):
     ts: Timestamp | None = member(TIME)
     reset_seq: int | None = member(INTEGER)
     changed: Sequence[Difference] = field(default=(), eq=False)
+
+    @property
+    def open_work(self) -> int:
+        """Messages that are still to be done: those to come, and those handed out without an ack (redeliveries among them)."""
+        return self.num_pending + self.num_ack_pending

@@ -93,14 +93,18 @@ class JsOfServer(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class StreamDetail(Document):
-    """A stream, as a server sees it; what is in it depends on what was asked for."""
+    """A stream, as a server sees it; what is in it depends on what was asked for.
+
+    Attributes:
+        consumer_detail: its consumers; ``None`` if they were not asked for, which does not mean that there are none.
+    """
 
     name: str = member(TEXT, "")
     created: Timestamp | None = member(TIME)
     cluster: ClusterInfo | None = member(Nested(ClusterInfo))
     config: StreamConfig | None = member(Nested(StreamConfig))
     state: StreamState | None = member(Nested(StreamState))
-    consumer_detail: Sequence[ConsumerInfo] = member(Many(Nested(ConsumerInfo)), ())
+    consumer_detail: Sequence[ConsumerInfo] | None = member(Many(Nested(ConsumerInfo)))
     mirror: StreamSourceInfo | None = member(Nested(StreamSourceInfo))
     sources: Sequence[StreamSourceInfo] = member(Many(Nested(StreamSourceInfo)), ())
     stream_raft_group: str | None = member(TEXT)
@@ -109,12 +113,16 @@ class StreamDetail(Document):
 @final
 @frozen(kw_only=True, repr=False)
 class AccountDetail(JsStats):
-    """What one account has of JetStream on a server; 2**64 - 1 is "no limit" in what is reserved."""
+    """What one account has of JetStream on a server; 2**64 - 1 is "no limit" in what is reserved.
+
+    Attributes:
+        stream_detail: its streams; ``None`` if they were not asked for, which does not mean that there are none.
+    """
 
     name: str = member(TEXT, "")
     id: str = member(TEXT, "")
     limits: AccountLimits | None = member(Nested(AccountLimits))
-    stream_detail: Sequence[StreamDetail] = member(Many(Nested(StreamDetail)), ())
+    stream_detail: Sequence[StreamDetail] | None = member(Many(Nested(StreamDetail)))
 
 
 @final
@@ -124,6 +132,7 @@ class Jsz(JsStats):
 
     Attributes:
         disabled: there is no JetStream on this server.
+        account_details: accounts; ``None`` if the answer has no details, because they were not asked for: that is not "no accounts".
         total: accounts in all, of which ``account_details`` may be a page.
     """
 
@@ -137,7 +146,7 @@ class Jsz(JsStats):
     messages: int = member(INTEGER, 0)
     bytes: int = member(INTEGER, 0)
     meta_cluster: MetaGroup | None = member(Nested(MetaGroup))
-    account_details: Sequence[AccountDetail] = member(Many(Nested(AccountDetail)), ())
+    account_details: Sequence[AccountDetail] | None = member(Many(Nested(AccountDetail)))
     total: int = member(INTEGER, 0)
 
 
@@ -338,6 +347,15 @@ class Connz(Document):
     offset: int = member(INTEGER, 0)
     limit: int = member(INTEGER, 0)
     connections: Sequence[ConnectionInfo] = member(Many(Nested(ConnectionInfo)), ())
+
+    @property
+    def next_offset(self) -> int | None:
+        """The ``offset`` to ask for the next page with; ``None`` behind the last one, also if there are fewer by now than there were.
+
+        Servers sort a page by what may change: keep one connection of each ``cid``, a connection may be seen twice.
+        """
+        reached = self.offset + len(self.connections)
+        return reached if self.connections and reached < self.total else None
 
 
 @final

@@ -75,3 +75,38 @@ def test_a_number_is_one():
     assert answer(Varz, {"cpu": 3}).read().to_wire()["cpu"] == 3
     with pytest.raises(InvalidResponse):
         answer(Varz, {"cpu": True}).read()
+
+
+def test_details_that_were_not_asked_for_are_not_an_empty_list_n112():
+    bare = answer(Jsz, {"streams": 1, "consumers": 3}).read()
+    asked = answer(
+        Jsz, {"consumers": 0, "account_details": [{"name": "A", "stream_detail": [{"name": "S"}]}]}
+    ).read()
+
+    assert (bare.consumers, bare.account_details) == (3, None)
+    assert asked.account_details is not None
+    assert asked.account_details[0].stream_detail[0].consumer_detail is None
+    assert answer(Jsz, {"account_details": []}).read().account_details == ()
+
+
+def pages(total, limit, later=None):
+    """All connections of a server that is asked page after page; ``later`` is how many there are after the first page."""
+    seen, offset = [], 0
+    while offset is not None:
+        there = range(total)[offset : offset + limit]
+        page = answer(
+            Connz, {"total": total, "offset": offset, "connections": [{"cid": each} for each in there]}
+        )
+        seen.append([each.cid for each in page.read().connections])
+        offset = page.read().next_offset
+        total = total if later is None else later
+    return seen
+
+
+def test_the_next_page_begins_behind_what_was_received_n113():
+    whole = pages(2050, 1024)
+
+    assert [len(each) for each in whole] == [1024, 1024, 2]
+    assert sorted(cid for page in whole for cid in page) == list(range(2050))
+    assert [len(each) for each in pages(2050, 1024, later=1500)] == [1024, 476]
+    assert [len(each) for each in pages(2050, 1024, later=100)] == [1024, 0]
