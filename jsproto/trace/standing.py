@@ -186,6 +186,7 @@ class Standings:
                 "consumer": ".".join(bar.pull.consumer),
                 "batch": bar.pull.batch,
                 "max_bytes": bar.pull.max_bytes,
+                "heartbeat": seconds(bar.pull.heartbeat),
                 "got": bar.pull.got,
                 "fate": bar.fate,
                 "status": bar.pull.status,

@@ -338,3 +338,44 @@ CONTRAST = """(() => {
     return (a + 0.05) / (b + 0.05);
   }));
 })()"""
+
+
+#: A pull that is owed heartbeats each half second, a server that is silent from second 2 to 7, and a link that is lost for a second.
+BODY = '{"batch":20,"expires":30000000000,"idle_heartbeat":500000000}'
+INCIDENT = rf"""#jsproto-trace/2
+= a connected
+< a INFO {{"server_id":"N","version":"2.15.1","headers":true}} \r\n
+> a CONNECT {{"lang":"go","headers":true}}\r\nPING\r\n
+< a PONG\r\n
+> a SUB _INBOX.p 2\r\n
+{"".join(f"> a PUB orders.new 1{chr(92)}r{chr(92)}n1{chr(92)}r{chr(92)}n{chr(10)}" for _ in range(200))}@ 1
+> a PUB $JS.API.CONSUMER.MSG.NEXT.S.C _INBOX.p {len(BODY)}\r\n{BODY}\r\n
+@ 2
+< a HMSG _INBOX.p 2 31 31\r\nNATS/1.0 100 Idle Heartbeat\r\n\r\n\r\n
+@ 7
+= a eof
+@ 8
+= a connected
+< a INFO {{"server_id":"N","version":"2.15.1","headers":true}} \r\n
+"""
+
+
+def test_silence_missed_heartbeats_and_lost_links_stand_in_the_time_axis_and_in_the_list(shown):
+    tab = shown(INCIDENT)
+
+    assert tab.value("document.getElementById('timeline').getAttribute('aria-description')") == (
+        "a: silent from 2.000 s to 7.000 s, 10 heartbeats missed; a: no link from 7.000 s to 8.000 s"
+    )
+    assert beside(tab, "Silence and lost links")
+    assert beside(tab, "its link ended")
+
+
+def test_the_page_opens_where_something_is_wrong(shown):
+    tab = shown(INCIDENT)
+
+    assert tab.value("document.getElementById('ladder').scrollTop") > 1000
+    assert beside(tab, "Silence and lost links")
+
+
+def test_a_page_of_a_trace_without_anything_wrong_opens_at_its_first_row(shown):
+    assert shown(SMALL).value("document.getElementById('ladder').scrollTop") == 0

@@ -57,6 +57,50 @@ const QUIET = new Set(["EXPIRED", "NO_MESSAGES", "REQUESTS_PENDING", "UNSUBSCRIB
 const colourOf = (pull) =>
   pull.fate === "OPEN" ? "--open" : WELL.has(pull.fate) ? "--filled" : QUIET.has(pull.fate) ? "--ended" : "--bad";
 
+// What was wrong with the links over time: no link between two of one connection, and silence of the server while a pull of
+// the connection waited that it owes heartbeats, for longer than two of them.
+function troubles() {
+  const up = data.standing.indexOf("up");
+  const found = [];
+  const heard = new Map();
+  const down = new Map();
+  const beating = new Map();
+  for (const pull of data.pulls) {
+    if (!pull.heartbeat) continue;
+    if (!beating.has(pull.conn)) beating.set(pull.conn, []);
+    beating.get(pull.conn).push(pull);
+  }
+  const silence = (conn, row, to) => {
+    if (!heard.has(conn)) return;
+    const said = heard.get(conn);
+    // Pulls of one connection stand in the order of their times: nearly always the last one is asked about.
+    const waiting = (beating.get(conn) ?? []).findLast((pull) => pull.at < to && Math.min(pull.until, to) - Math.max(pull.at, said.at) > 2 * pull.heartbeat);
+    if (waiting) found.push({ what: "silent", conn, row: said.row, from: Math.max(said.at, waiting.at), to, beat: waiting.heartbeat });
+  };
+  for (let row = 0; row < total; row++) {
+    const conn = connOf(row);
+    const at = secondsOf(row);
+    const stands = standingOf(row);
+    if (rows.way[row] === "<" || (stands && !stands[up])) {
+      silence(conn, row, at);
+      heard.set(conn, { at, row });
+    }
+    if (!stands) continue;
+    if (!stands[up]) {
+      heard.delete(conn);
+      if (!down.has(conn)) down.set(conn, { at, row });
+    } else if (down.has(conn)) {
+      const lost = down.get(conn);
+      found.push({ what: "no link", conn, row: lost.row, from: lost.at, to: at, beat: 0 });
+      down.delete(conn);
+    }
+  }
+  const end = Math.max(data.seconds, total ? secondsOf(total - 1) : 0);
+  [...heard.keys()].forEach((conn) => silence(conn, total - 1, end));
+  return found.sort((one, other) => one.from - other.from);
+}
+const allTroubles = troubles();
+
 // Lays intervals beside each other: each gets the first lane that is free; those that find none are left out.
 function inLanes(intervals, begin, end, most) {
   const lanes = [];

@@ -8,7 +8,8 @@ const STANDING = {
 const WAYS = { ">": "client to server", "<": "server to client", "!": "application", "=": "event", ".": "time" };
 let asHex = false;
 
-const fateWords = (pull) => pull.fate.toLowerCase().replaceAll("_", " ");
+const FATES = { DISCONNECTED: "its link ended", OPEN: "still open at the end", DEADLINE: "its time was up", UNSUBSCRIBED: "no longer listened to", UNHEARD: "nobody listened" };
+const fateWords = (pull) => FATES[pull.fate] ?? pull.fate.toLowerCase().replaceAll("_", " ");
 
 const lasting = (seconds) => (seconds < 1 ? `${clock(seconds * 1000, 3)} ms` : `${clock(seconds, 3)} s`);
 
@@ -159,6 +160,7 @@ function showTrace() {
     element("h2", { textContent: counted ? `${many(counted, "finding")} of ${many(rules.length, "rule")}` : "Nothing found" }),
     element("p", { className: "where", textContent: counted ? "What a client of JetStream does otherwise." : "No rule of the lint is broken in this trace." }),
     ...rules.map(([name, rule]) => ruleCard(name, rule, told.get(name))),
+    ...troubleList(),
     ...fates(),
     ...aboutTable(),
   );
@@ -174,6 +176,13 @@ function ruleCard(name, rule, told) {
     element("p", { className: "clause", textContent: rule.clause }),
     element("ul", {}, ...places, ...(more > 0 ? [element("li", { className: "clause", textContent: `and ${number(more)} that are not listed` })] : [])),
   );
+}
+
+function troubleList() {
+  if (!allTroubles.length) return [];
+  const lines = allTroubles.slice(0, 50).map((each) => element("li", {}, jump(clock(each.from, 3), each.row), ` ${troubleWords(each)}`));
+  const more = allTroubles.length - lines.length;
+  return [heading("Silence and lost links"), element("ul", { className: "troubles" }, ...lines, ...(more ? [element("li", { textContent: `and ${number(more)} more` })] : []))];
 }
 
 function fates() {

@@ -180,8 +180,12 @@ document.querySelector("#about p").textContent = [
 
 new ResizeObserver(() => { later(drawLadder); later(drawTimeline); }).observe(ladder);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { later(drawLadder); later(drawTimeline); });
+// The page opens where something is wrong: at the first finding, or where a link was first silent or lost.
+const opening = rowsWithFindings[0] ?? allTroubles[0]?.row;
 filter();
 showTrace();
+byId("space").style.height = `${wholeHeight() + HEADS}px`;
+if (opening !== undefined) reveal(opening);
 drawLadder();
 drawTimeline();
 ladder.focus({ preventScroll: true });

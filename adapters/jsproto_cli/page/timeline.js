@@ -32,6 +32,8 @@ function layTimeline() {
     series.mostBytes = Math.max(series.mostBytes, bytes);
   }
   series.at = series.rows.map(secondsOf);
+  series.troubles = allTroubles.filter((each) => !state.conn || each.conn === state.conn);
+  byId("timeline").setAttribute("aria-description", series.troubles.map(troubleWords).join("; "));
   const wanted = data.pulls.filter((pull) => !state.conn || pull.conn === state.conn);
   series.lanes = inLanes(wanted, (pull) => pull.at, (pull) => pull.until, 12);
 }
@@ -56,6 +58,7 @@ function drawTimeline() {
   drawSteps(pen, series.messages, series.most, top, messagesRoom - 6, NAME, "--area", "--edge");
   top += messagesRoom;
   if (bytesRoom) drawSteps(pen, series.bytes, series.mostBytes, top, bytesRoom - 6, "bytes pending", "--bytes", "--bytes-edge");
+  drawTroubles(pen, marks, height - axis);
   top += bytesRoom;
   drawBars(pen, top, pullsRoom - 4);
   drawMarks(pen, marks);
@@ -161,6 +164,26 @@ function drawBars(pen, top, height) {
   });
 }
 
+const troubleWords = ({ what, conn, from, to, beat }) =>
+  `${conn}: ${what} from ${clock(from, 3)} s to ${clock(to, 3)} s${beat ? `, ${many(Math.floor((to - from) / beat), "heartbeat")} missed` : ""}`;
+
+// Silence and lost links lie over what is pending; heartbeats that did not come are ticks at its foot.
+function drawTroubles(pen, top, bottom) {
+  for (const { what, from, to, beat } of series.troubles) {
+    if (to < zoom.from || from > zoom.to) continue;
+    const left = Math.max(GUTTER, xOf(from));
+    const right = Math.min(timelineWidth() - 12, Math.max(left + 2, xOf(to)));
+    pen.fillStyle = colours[beat ? "--error" : "--event"];
+    pen.globalAlpha = beat ? 0.14 : 0.28;
+    pen.fillRect(left, top, right - left, bottom - top);
+    pen.globalAlpha = 1;
+    const apart = beat ? xOf(from + beat) - xOf(from) : 0;
+    for (let at = from + beat; apart > 3 && at < to; at += beat) if (xOf(at) >= left && xOf(at) <= right) pen.fillRect(xOf(at) - 0.5, bottom - 7, 1.5, 7);
+    pen.textAlign = "left";
+    if (right - left > 44) pen.fillText(what, left + 4, top + 10, right - left - 8);
+  }
+}
+
 function drawMarks(pen, height) {
   const total = data.findings.length;
   label(pen, total ? many(total, "finding") : "no finding", 11, total ? "--ink" : "--soft");
@@ -202,6 +225,7 @@ function tell(x, y) {
   const at = placeOf(series.at, seconds + 1e-9) - 1;
   const lines = [`${clock(seconds)} s`, `${number(at < 0 ? 0 : series.messages[at])} ${NAME}`];
   if (series.mostBytes) lines.push(`${number(at < 0 ? 0 : series.bytes[at])} bytes pending`);
+  series.troubles.filter((each) => each.from <= seconds && seconds <= each.to).forEach((each) => lines.push(troubleWords(each)));
   const pull = pullAt(seconds, y);
   if (pull) lines.push(`pull of line ${pull.line}: ${pull.got} of ${pull.batch}, ${fateWords(pull)}`);
   const tip = byId("tip");
