@@ -23,6 +23,7 @@ import inspect
 from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
 from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar, cast, final, overload
@@ -32,6 +33,7 @@ from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.events import Authenticate
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, Sentinel
@@ -219,7 +221,7 @@ class AsyncClient(Base):
         payload: bytes = b"",
         *,
         headers: HeaderItems | None = None,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
     ) -> Message:
         """Ask on a subject and wait at most ``timeout`` seconds for one answer.
 
@@ -237,9 +239,9 @@ class AsyncClient(Base):
         *,
         headers: HeaderItems | None = None,
         count: int = 0,
-        stall: float | None = None,
+        stall: float | timedelta | None = None,
         sentinel: Sentinel | None = None,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
     ) -> Feed[Message, RequestMany]:
         """Ask on a subject and take what many answer: ``async with nc.request_many("who") as answers: async for msg in answers: ...``.
 
@@ -271,7 +273,7 @@ class AsyncClient(Base):
             ),
         )
 
-    async def flush(self, timeout: float = 10.0) -> float:
+    async def flush(self, timeout: float | timedelta = 10.0) -> float:
         """Wait until the server has read everything sent so far; gives the round trip in seconds.
 
         Raises:
@@ -280,11 +282,11 @@ class AsyncClient(Base):
         """
         return await self.run(Flush(timeout))
 
-    async def rtt(self, timeout: float = 10.0) -> float:
+    async def rtt(self, timeout: float | timedelta = 10.0) -> float:
         """The round trip to the server in seconds."""
         return await self.run(Flush(timeout))
 
-    async def rtts(self, timeout: float = 2.0) -> dict[str, float | JsprotoError]:
+    async def rtts(self, timeout: float | timedelta = 2.0) -> dict[str, float | JsprotoError]:
         """The round trip to each address of each server that is known, by a connection of its own that is closed again.
 
         Args:
@@ -294,24 +296,29 @@ class AsyncClient(Base):
             Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
             and so does each name behind a proxy, which alone looks them up.
         """
+        within = seconds("timeout", timeout)
         self._at_home()
         found: dict[str, float | JsprotoError] = {}
         for server in self._connection.servers:
             try:
-                places = () if self._named() else await self._places(server.host, server.port, timeout)
+                places = () if self._named() else await self._places(server.host, server.port, within)
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
             for each in self._probed(server, places):
                 try:
-                    async with self._probe(each, self._words_of_a_probe(timeout)) as nc:
-                        found[str(each)] = await nc.rtt(timeout)
+                    async with self._probe(each, self._words_of_a_probe(within)) as nc:
+                        found[str(each)] = await nc.rtt(within)
                 except JsprotoError as error:
                     found[str(each)] = error
         return found
 
     def jetstream(
-        self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
+        self,
+        *,
+        domain: str | None = None,
+        prefix: str | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AsyncJetStream:
         """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
 
@@ -365,7 +372,7 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    async def settle(self, once: Once, timeout: float | None = SETTLE_PATIENCE) -> bool:
+    async def settle(self, once: Once, timeout: float | timedelta | None = SETTLE_PATIENCE) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
 
         Args:
@@ -629,7 +636,7 @@ class Feed(Generic[T_co, ConversationT_co]):
             raise StopAsyncIteration
         return item
 
-    async def next(self, timeout: float | None = 5.0) -> T_co:
+    async def next(self, timeout: float | timedelta | None = 5.0) -> T_co:
         """The next item.
 
         Args:
@@ -637,9 +644,15 @@ class Feed(Generic[T_co, ConversationT_co]):
 
         Raises:
             RequestTimeout: none came in time; the feed goes on.
+            InvalidConfig: the timeout is no duration.
             ConversationClosed: the feed has ended, and well.
             JsprotoError: what the feed ended with.
         """
+        within: float | None = (
+            timeout
+            if timeout is None or (isinstance(timeout, float) and timeout >= 0.0)
+            else seconds("timeout", timeout, above=False)
+        )
         seat = self._seat
         if seat.taker is not None:
             raise busy("take", self._feed)
@@ -648,14 +661,14 @@ class Feed(Generic[T_co, ConversationT_co]):
         client._at_home()
         try:
             while (item := self._take(self._feed, client._now())) is NEED_DATA:
-                if timeout is None:
+                if within is None:
                     await client._taking(seat)
                     continue
                 if clock is None:
-                    clock = alarm(timeout)
+                    clock = alarm(within)
                     client._opened(clock, client._now())
                 if client._connection.take(clock, client._now()) is not NEED_DATA:
-                    raise out_of_time(self._feed, timeout)
+                    raise out_of_time(self._feed, within)
                 await client._racing(seat, seat_of(clock))
         finally:
             if clock is not None and not clock.ended:

@@ -11,6 +11,7 @@ import os
 import ssl
 import weakref
 from collections.abc import Coroutine, Sequence
+from datetime import timedelta
 from functools import reduce
 from typing import Final, NoReturn, TypeVar, Unpack, cast, final
 
@@ -21,6 +22,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate, Dial, HangUp, Upgrade
 from jsproto.core.exchange import Stats
+from jsproto.core.numbers import seconds
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
 from jsproto.core.servers import Server, at_addresses
@@ -177,14 +179,14 @@ class Base:
         """Whether it is over; a client that was never entered is not."""
         return self._begun and (self._barred is not None or self._connection.closed)
 
-    def _js(self, domain: str | None, prefix: str | None, timeout: float | None) -> JetStream:
+    def _js(self, domain: str | None, prefix: str | None, timeout: float | timedelta | None) -> JetStream:
         """JetStream of the client's options, or as it is told otherwise."""
         own = self._jetstream
         if domain is not None or prefix is not None:
             own = JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
         return own if timeout is None else evolve(own, timeout=timeout)
 
-    def _words_of_a_probe(self, timeout: float) -> ConnectOptions:
+    def _words_of_a_probe(self, timeout: float | timedelta) -> ConnectOptions:
         """Options for a client that looks at one address, once."""
         probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
         words: ConnectOptions = {**self._words, **probe}
@@ -471,18 +473,23 @@ def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
     )
 
 
-def alarm(seconds: float) -> Procedure[None]:
-    """A conversation with the clock alone: it ends when so many seconds have passed."""
+def alarm(timeout: float | timedelta) -> Procedure[None]:
+    """A conversation with the clock alone: it ends when so much time has passed.
+
+    Raises:
+        InvalidConfig: it is no duration.
+    """
+    wait = seconds("timeout", timeout, above=False)
 
     def steps() -> Steps[None]:
-        yield Sleep(seconds)
+        yield Sleep(wait)
 
     return Procedure(steps)
 
 
-def out_of_time(feed: Conversation[T], seconds: float) -> RequestTimeout:
+def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:
     """The error for a reader who waited for so long."""
-    return RequestTimeout(f"expected an item of {type(feed).__name__} within {seconds:g} s, none came")
+    return RequestTimeout(f"expected an item of {type(feed).__name__} within {timeout:g} s, none came")
 
 
 def run_dry(feed: Conversation[T]) -> JsprotoError:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Unpack, final
 
 from jsproto.core.subscription import Overflow
@@ -93,9 +93,9 @@ class AsyncJetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish a message and wait until a stream has stored it.
@@ -211,13 +211,13 @@ class AsyncJetStream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         results: bool = True,
         max_results: int = 65536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -259,9 +259,9 @@ class AsyncJetStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
     ) -> PubAck:
         """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
 
@@ -297,11 +297,11 @@ class AsyncJetStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        idle: float = 10.0,
-        timeout: float | None = None,
+        idle: float | timedelta = 10.0,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
 
@@ -340,8 +340,8 @@ class AsyncJetStream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = 200,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = 5.0,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
@@ -378,7 +378,7 @@ class AsyncJetStream:
         message: JsMessage,
         verb: Verb = ACK,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> bool:
         """Settle a message and wait until the server says that it has (the double ack).
 
@@ -401,7 +401,7 @@ class AsyncJetStream:
         event: MessageFate,
         subject: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> PubAck:
         """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
 
@@ -426,7 +426,7 @@ class AsyncJetStream:
     async def account_info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AccountInfo:
         """Usage and limits of the account.
 
@@ -468,7 +468,7 @@ class AsyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
         """Make a stream; one that is there with the same configuration will do.
@@ -500,7 +500,7 @@ class AsyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
         """Replace the configuration of a stream: what is not set goes back to the server's defaults.
@@ -535,7 +535,7 @@ class AsyncJetStream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
         """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
@@ -568,7 +568,7 @@ class AsyncJetStream:
         *,
         subjects_filter: str = "",
         deleted_details: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StreamInfo:
         """Configuration and state of a stream.
 
@@ -593,7 +593,7 @@ class AsyncJetStream:
         self,
         stream: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete a stream with its consumers and messages.
 
@@ -610,7 +610,7 @@ class AsyncJetStream:
         self,
         *,
         subject: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[str]:
         """Names of all streams, or of those that store ``subject``."""
         described = self._pure.stream_names(
@@ -623,7 +623,7 @@ class AsyncJetStream:
         self,
         *,
         subject: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[StreamInfo]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.streams(
@@ -686,7 +686,7 @@ class AsyncJetStream:
         self,
         *,
         consumers: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Inventory:
         """All streams, and all consumers of each: what reports are made of.
 
@@ -716,7 +716,7 @@ class AsyncJetStream:
         max_messages: int = 65536,
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[PushSettings],
     ) -> Feed[AsyncMessage, PushSubscription[JsMessage]]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
@@ -772,7 +772,7 @@ class AsyncJetStream:
         stream: str = "",
         consumer: str = "",
         config: ConsumerConfig | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
         """Find a pull consumer, or make it: a handle to fetch and consume from.
@@ -810,11 +810,11 @@ class AsyncJetStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         until_caught_up: bool = False,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
@@ -860,7 +860,7 @@ class AsyncJetStream:
         self,
         origin: Origin,
         *,
-        patience: float = 10.0,
+        patience: float | timedelta = 10.0,
     ) -> Sink[StreamInfo, Restore, bytes]:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
@@ -890,7 +890,7 @@ class AsyncJetStream:
         self,
         subject: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AsyncStream:
         """The one stream that stores a subject.
 
@@ -909,7 +909,7 @@ class AsyncJetStream:
         self,
         config: StreamConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> tuple[Difference, ...]:
         """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
@@ -953,7 +953,7 @@ class AsyncMeta:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let the leader step down; the name of the new one, empty if that is not waited for.
 
@@ -979,7 +979,7 @@ class AsyncMeta:
         server: str = "",
         *,
         peer_id: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a server that is gone for good out of the cluster: everything on it is placed anew.
 
@@ -1004,7 +1004,7 @@ class AsyncMeta:
         server: str = "",
         *,
         peer_id: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
 
@@ -1033,7 +1033,7 @@ class AsyncMeta:
         server: str = "",
         cluster: str = "",
         tags: Sequence[str] = (),
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Move a stream away from a server, or to another cluster or tags. An account may move its own.
 
@@ -1066,7 +1066,7 @@ class AsyncMeta:
         account: str,
         stream: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let a stream that is being moved stay where it was. An account may do so with its own.
 
@@ -1086,7 +1086,7 @@ class AsyncMeta:
         self,
         account: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete all streams of an account, whether or not it still exists.
 
@@ -1125,8 +1125,8 @@ class AsyncSystem:
         server: str = "",
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
@@ -1159,8 +1159,8 @@ class AsyncSystem:
         *,
         server: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Statsz], ...]:
         """The server in numbers; ``active_servers`` says how many there are.
 
@@ -1180,8 +1180,8 @@ class AsyncSystem:
         *,
         server: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Varz], ...]:
         """Configuration and state of the server as a whole.
 
@@ -1207,8 +1207,8 @@ class AsyncSystem:
         config: bool = False,
         leader_only: bool = False,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Jsz], ...]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
@@ -1251,8 +1251,8 @@ class AsyncSystem:
         limit: int = 0,
         offset: int = 0,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Connz], ...]:
         """Connections of clients.
 
@@ -1290,8 +1290,8 @@ class AsyncSystem:
         stream: str = "",
         consumer: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Healthz], ...]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
@@ -1327,8 +1327,8 @@ class AsyncSystem:
         *,
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
         """What the servers know of one account.
 
@@ -1358,7 +1358,7 @@ class AsyncSystem:
     async def user_info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ServerAnswer[UserInfo]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
@@ -1406,9 +1406,9 @@ class AsyncStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish a message that this stream must store, and wait until it has.
@@ -1451,13 +1451,13 @@ class AsyncStream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         results: bool = True,
         max_results: int = 65536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
 
@@ -1499,7 +1499,7 @@ class AsyncStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> PubAck:
         """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
 
@@ -1530,8 +1530,8 @@ class AsyncStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        idle: float = 10.0,
-        timeout: float | None = None,
+        idle: float | timedelta = 10.0,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
@@ -1565,8 +1565,8 @@ class AsyncStream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = 200,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = 5.0,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
 
@@ -1598,7 +1598,7 @@ class AsyncStream:
         *,
         subjects_filter: str = "",
         deleted_details: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StreamInfo:
         """Configuration and state.
 
@@ -1620,7 +1620,7 @@ class AsyncStream:
     async def change(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
         """Read the configuration, change some settings, write it back with all that was read.
@@ -1643,7 +1643,7 @@ class AsyncStream:
     async def delete(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete it with its consumers and messages.
 
@@ -1661,7 +1661,7 @@ class AsyncStream:
         filter_subject: str = "",
         seq: int | None = None,
         keep: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> int:
         """Delete messages, all or some; how many there were.
 
@@ -1687,7 +1687,7 @@ class AsyncStream:
     async def seal(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AsyncStream:
         """Close it for good: nothing can be stored, deleted or changed any more.
 
@@ -1703,7 +1703,7 @@ class AsyncStream:
     async def copy(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> AsyncStream:
         """Make another stream of its configuration, without its messages.
@@ -1729,7 +1729,7 @@ class AsyncStream:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -1754,7 +1754,7 @@ class AsyncStream:
         self,
         peer: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a server out of its group at once; another takes its place.
 
@@ -1776,7 +1776,7 @@ class AsyncStream:
         self,
         peer: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let another server take over what one has of it; only then that one leaves the group (2.15).
 
@@ -1798,7 +1798,7 @@ class AsyncStream:
     async def cancel_move(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let its group stay as it was before a change that is still under way, such as a move (2.15).
 
@@ -1820,7 +1820,7 @@ class AsyncStream:
         chunk_size: int = 0,
         window_size: int = 0,
         check: bool = False,
-        patience: float = 10.0,
+        patience: float | timedelta = 10.0,
         max_bytes: int = 67108864,
     ) -> Feed[bytes, Snapshot]:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
@@ -1879,7 +1879,7 @@ class AsyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
         """Make a consumer; one that is there with the same configuration will do.
@@ -1913,7 +1913,7 @@ class AsyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
         """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
@@ -1948,7 +1948,7 @@ class AsyncStream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
         """Update a consumer, or make it if it is not there.
@@ -1979,7 +1979,7 @@ class AsyncStream:
     async def consumer_names(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[str]:
         """Names of all its consumers."""
         described = self._pure.consumer_names(
@@ -1990,7 +1990,7 @@ class AsyncStream:
     async def consumers(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[ConsumerInfo]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.consumers(
@@ -2004,10 +2004,10 @@ class AsyncStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
@@ -2039,10 +2039,10 @@ class AsyncStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[AsyncMessage, OrderedConsumer[JsMessage]]:
@@ -2080,9 +2080,9 @@ class AsyncStream:
         headers_only: bool = False,
         max_messages: int = 5000,
         max_bytes: int = 16777216,
-        patience: float = 120.0,
+        patience: float | timedelta = 120.0,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[Rows, RangeReader]:
         """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
 
@@ -2136,7 +2136,7 @@ class AsyncStream:
         partitions: int = 1,
         max_messages: int = 0,
         way: Way = Way.AUTO,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> RangePlan:
         """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
 
@@ -2166,7 +2166,7 @@ class AsyncStream:
         self,
         config: ConsumerConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> tuple[Difference, ...]:
         """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
@@ -2217,7 +2217,7 @@ class AsyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The message of a sequence.
 
@@ -2240,7 +2240,7 @@ class AsyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The last message of a subject, or of all subjects that match.
 
@@ -2265,7 +2265,7 @@ class AsyncStoredMessages:
         seq: int = 1,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, at or behind a sequence.
 
@@ -2291,7 +2291,7 @@ class AsyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
 
@@ -2320,7 +2320,7 @@ class AsyncStoredMessages:
         limit: int = 0,
         page: int = 500,
         page_bytes: int = 4194304,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
         """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
 
@@ -2361,7 +2361,7 @@ class AsyncStoredMessages:
         limit: int = 0,
         page: int = 500,
         page_bytes: int = 4194304,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
         """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
 
@@ -2400,7 +2400,7 @@ class AsyncStoredMessages:
         seq: int,
         *,
         erase: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete a message.
 
@@ -2453,7 +2453,7 @@ class AsyncConsumer:
     async def info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
         """Configuration and progress.
 
@@ -2468,7 +2468,7 @@ class AsyncConsumer:
     async def refresh(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AsyncConsumer:
         """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
 
@@ -2486,7 +2486,7 @@ class AsyncConsumer:
     async def change(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> AsyncConsumer:
         """Read the configuration, change some settings, write it back with all that was read.
@@ -2509,7 +2509,7 @@ class AsyncConsumer:
     async def delete(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete it.
 
@@ -2525,7 +2525,7 @@ class AsyncConsumer:
         self,
         until: datetime | Timestamp,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Pause:
         """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
 
@@ -2546,7 +2546,7 @@ class AsyncConsumer:
     async def resume(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Pause:
         """End its rest now (2.11).
 
@@ -2562,7 +2562,7 @@ class AsyncConsumer:
         self,
         *,
         seq: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
         """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
 
@@ -2585,7 +2585,7 @@ class AsyncConsumer:
         self,
         group: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
 
@@ -2604,7 +2604,7 @@ class AsyncConsumer:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -2631,9 +2631,9 @@ class AsyncConsumer:
         *,
         max_bytes: int | None = None,
         mode: FetchMode = FetchMode.WAIT,
-        expires: float | None = None,
-        timeout: float | None = None,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta | None = None,
+        timeout: float | timedelta | None = None,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         group: str = "",
         min_pending: int = 0,
@@ -2687,7 +2687,7 @@ class AsyncConsumer:
     async def next(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         mode: FetchMode = FetchMode.WAIT,
         group: str = "",
         min_pending: int = 0,
@@ -2737,8 +2737,8 @@ class AsyncConsumer:
         threshold_bytes: int | None = None,
         within_bytes: int | None = None,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         watch_gaps: bool = False,
@@ -2801,8 +2801,8 @@ class AsyncConsumer:
         self,
         *,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         group: str = "",
@@ -2858,7 +2858,7 @@ class AsyncConsumer:
         max_messages: int = 65536,
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[AsyncMessage, PushSubscription[JsMessage]]:
         """What it pushes, if it is a push consumer. It stays when the feed ends.
 

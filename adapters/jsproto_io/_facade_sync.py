@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Unpack, final
 
 from jsproto.core.subscription import Overflow
@@ -91,9 +91,9 @@ class SyncJetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish a message and wait until a stream has stored it.
@@ -209,13 +209,13 @@ class SyncJetStream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         results: bool = True,
         max_results: int = 65536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -257,9 +257,9 @@ class SyncJetStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
     ) -> PubAck:
         """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
 
@@ -295,11 +295,11 @@ class SyncJetStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        idle: float = 10.0,
-        timeout: float | None = None,
+        idle: float | timedelta = 10.0,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
 
@@ -338,8 +338,8 @@ class SyncJetStream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = 200,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = 5.0,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
@@ -376,7 +376,7 @@ class SyncJetStream:
         message: JsMessage,
         verb: Verb = ACK,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> bool:
         """Settle a message and wait until the server says that it has (the double ack).
 
@@ -399,7 +399,7 @@ class SyncJetStream:
         event: MessageFate,
         subject: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> PubAck:
         """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
 
@@ -424,7 +424,7 @@ class SyncJetStream:
     def account_info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> AccountInfo:
         """Usage and limits of the account.
 
@@ -466,7 +466,7 @@ class SyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
         """Make a stream; one that is there with the same configuration will do.
@@ -498,7 +498,7 @@ class SyncJetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
         """Replace the configuration of a stream: what is not set goes back to the server's defaults.
@@ -533,7 +533,7 @@ class SyncJetStream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
         """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
@@ -566,7 +566,7 @@ class SyncJetStream:
         *,
         subjects_filter: str = "",
         deleted_details: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StreamInfo:
         """Configuration and state of a stream.
 
@@ -591,7 +591,7 @@ class SyncJetStream:
         self,
         stream: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete a stream with its consumers and messages.
 
@@ -608,7 +608,7 @@ class SyncJetStream:
         self,
         *,
         subject: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[str]:
         """Names of all streams, or of those that store ``subject``."""
         described = self._pure.stream_names(
@@ -621,7 +621,7 @@ class SyncJetStream:
         self,
         *,
         subject: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[StreamInfo]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.streams(
@@ -684,7 +684,7 @@ class SyncJetStream:
         self,
         *,
         consumers: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Inventory:
         """All streams, and all consumers of each: what reports are made of.
 
@@ -714,7 +714,7 @@ class SyncJetStream:
         max_messages: int = 65536,
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[PushSettings],
     ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
@@ -770,7 +770,7 @@ class SyncJetStream:
         stream: str = "",
         consumer: str = "",
         config: ConsumerConfig | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
         """Find a pull consumer, or make it: a handle to fetch and consume from.
@@ -808,11 +808,11 @@ class SyncJetStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         until_caught_up: bool = False,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
@@ -858,7 +858,7 @@ class SyncJetStream:
         self,
         origin: Origin,
         *,
-        patience: float = 10.0,
+        patience: float | timedelta = 10.0,
     ) -> Sink[StreamInfo, Restore, bytes]:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
@@ -888,7 +888,7 @@ class SyncJetStream:
         self,
         subject: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> SyncStream:
         """The one stream that stores a subject.
 
@@ -907,7 +907,7 @@ class SyncJetStream:
         self,
         config: StreamConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> tuple[Difference, ...]:
         """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.
@@ -951,7 +951,7 @@ class SyncMeta:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let the leader step down; the name of the new one, empty if that is not waited for.
 
@@ -977,7 +977,7 @@ class SyncMeta:
         server: str = "",
         *,
         peer_id: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a server that is gone for good out of the cluster: everything on it is placed anew.
 
@@ -1002,7 +1002,7 @@ class SyncMeta:
         server: str = "",
         *,
         peer_id: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
 
@@ -1031,7 +1031,7 @@ class SyncMeta:
         server: str = "",
         cluster: str = "",
         tags: Sequence[str] = (),
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Move a stream away from a server, or to another cluster or tags. An account may move its own.
 
@@ -1064,7 +1064,7 @@ class SyncMeta:
         account: str,
         stream: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let a stream that is being moved stay where it was. An account may do so with its own.
 
@@ -1084,7 +1084,7 @@ class SyncMeta:
         self,
         account: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete all streams of an account, whether or not it still exists.
 
@@ -1123,8 +1123,8 @@ class SyncSystem:
         server: str = "",
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
@@ -1157,8 +1157,8 @@ class SyncSystem:
         *,
         server: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Statsz], ...]:
         """The server in numbers; ``active_servers`` says how many there are.
 
@@ -1178,8 +1178,8 @@ class SyncSystem:
         *,
         server: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Varz], ...]:
         """Configuration and state of the server as a whole.
 
@@ -1205,8 +1205,8 @@ class SyncSystem:
         config: bool = False,
         leader_only: bool = False,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Jsz], ...]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
@@ -1249,8 +1249,8 @@ class SyncSystem:
         limit: int = 0,
         offset: int = 0,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Connz], ...]:
         """Connections of clients.
 
@@ -1288,8 +1288,8 @@ class SyncSystem:
         stream: str = "",
         consumer: str = "",
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Healthz], ...]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
@@ -1325,8 +1325,8 @@ class SyncSystem:
         *,
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = 0.3,
-        timeout: float | None = None,
+        stall: float | timedelta = 0.3,
+        timeout: float | timedelta | None = None,
     ) -> tuple[ServerAnswer[Document], ...]:
         """What the servers know of one account.
 
@@ -1356,7 +1356,7 @@ class SyncSystem:
     def user_info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ServerAnswer[UserInfo]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
@@ -1404,9 +1404,9 @@ class SyncStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish a message that this stream must store, and wait until it has.
@@ -1449,13 +1449,13 @@ class SyncStream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         results: bool = True,
         max_results: int = 65536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> Sink[PublishResult, PublishWindow, ToPublish]:
         """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
 
@@ -1497,7 +1497,7 @@ class SyncStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> PubAck:
         """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
 
@@ -1528,8 +1528,8 @@ class SyncStream:
         *,
         batch_id: str | None = None,
         limit: int = 1000,
-        idle: float = 10.0,
-        timeout: float | None = None,
+        idle: float | timedelta = 10.0,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
     ) -> Sink[PubAck, BatchPublish, ToPublish]:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
@@ -1563,8 +1563,8 @@ class SyncStream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = 200,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = 5.0,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = 5.0,
     ) -> Sink[IngestResult, FastIngest, ToPublish]:
         """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
 
@@ -1596,7 +1596,7 @@ class SyncStream:
         *,
         subjects_filter: str = "",
         deleted_details: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StreamInfo:
         """Configuration and state.
 
@@ -1618,7 +1618,7 @@ class SyncStream:
     def change(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
         """Read the configuration, change some settings, write it back with all that was read.
@@ -1641,7 +1641,7 @@ class SyncStream:
     def delete(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete it with its consumers and messages.
 
@@ -1659,7 +1659,7 @@ class SyncStream:
         filter_subject: str = "",
         seq: int | None = None,
         keep: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> int:
         """Delete messages, all or some; how many there were.
 
@@ -1685,7 +1685,7 @@ class SyncStream:
     def seal(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> SyncStream:
         """Close it for good: nothing can be stored, deleted or changed any more.
 
@@ -1701,7 +1701,7 @@ class SyncStream:
     def copy(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> SyncStream:
         """Make another stream of its configuration, without its messages.
@@ -1727,7 +1727,7 @@ class SyncStream:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -1752,7 +1752,7 @@ class SyncStream:
         self,
         peer: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a server out of its group at once; another takes its place.
 
@@ -1774,7 +1774,7 @@ class SyncStream:
         self,
         peer: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let another server take over what one has of it; only then that one leaves the group (2.15).
 
@@ -1796,7 +1796,7 @@ class SyncStream:
     def cancel_move(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Let its group stay as it was before a change that is still under way, such as a move (2.15).
 
@@ -1818,7 +1818,7 @@ class SyncStream:
         chunk_size: int = 0,
         window_size: int = 0,
         check: bool = False,
-        patience: float = 10.0,
+        patience: float | timedelta = 10.0,
         max_bytes: int = 67108864,
     ) -> Feed[bytes, Snapshot]:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
@@ -1877,7 +1877,7 @@ class SyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
         """Make a consumer; one that is there with the same configuration will do.
@@ -1911,7 +1911,7 @@ class SyncStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
         """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
@@ -1946,7 +1946,7 @@ class SyncStream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
         """Update a consumer, or make it if it is not there.
@@ -1977,7 +1977,7 @@ class SyncStream:
     def consumer_names(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[str]:
         """Names of all its consumers."""
         described = self._pure.consumer_names(
@@ -1988,7 +1988,7 @@ class SyncStream:
     def consumers(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Listed[ConsumerInfo]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.consumers(
@@ -2002,10 +2002,10 @@ class SyncStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
@@ -2037,10 +2037,10 @@ class SyncStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> Feed[SyncMessage, OrderedConsumer[JsMessage]]:
@@ -2078,9 +2078,9 @@ class SyncStream:
         headers_only: bool = False,
         max_messages: int = 5000,
         max_bytes: int = 16777216,
-        patience: float = 120.0,
+        patience: float | timedelta = 120.0,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[Rows, RangeReader]:
         """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
 
@@ -2134,7 +2134,7 @@ class SyncStream:
         partitions: int = 1,
         max_messages: int = 0,
         way: Way = Way.AUTO,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> RangePlan:
         """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
 
@@ -2164,7 +2164,7 @@ class SyncStream:
         self,
         config: ConsumerConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> tuple[Difference, ...]:
         """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
@@ -2215,7 +2215,7 @@ class SyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The message of a sequence.
 
@@ -2238,7 +2238,7 @@ class SyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The last message of a subject, or of all subjects that match.
 
@@ -2263,7 +2263,7 @@ class SyncStoredMessages:
         seq: int = 1,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, at or behind a sequence.
 
@@ -2289,7 +2289,7 @@ class SyncStoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> StoredMessage:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
 
@@ -2318,7 +2318,7 @@ class SyncStoredMessages:
         limit: int = 0,
         page: int = 500,
         page_bytes: int = 4194304,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
         """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
 
@@ -2359,7 +2359,7 @@ class SyncStoredMessages:
         limit: int = 0,
         page: int = 500,
         page_bytes: int = 4194304,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[StoredMessage, DirectBatch]:
         """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
 
@@ -2398,7 +2398,7 @@ class SyncStoredMessages:
         seq: int,
         *,
         erase: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete a message.
 
@@ -2451,7 +2451,7 @@ class SyncConsumer:
     def info(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
         """Configuration and progress.
 
@@ -2466,7 +2466,7 @@ class SyncConsumer:
     def refresh(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> SyncConsumer:
         """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
 
@@ -2484,7 +2484,7 @@ class SyncConsumer:
     def change(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> SyncConsumer:
         """Read the configuration, change some settings, write it back with all that was read.
@@ -2507,7 +2507,7 @@ class SyncConsumer:
     def delete(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Delete it.
 
@@ -2523,7 +2523,7 @@ class SyncConsumer:
         self,
         until: datetime | Timestamp,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Pause:
         """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
 
@@ -2544,7 +2544,7 @@ class SyncConsumer:
     def resume(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Pause:
         """End its rest now (2.11).
 
@@ -2560,7 +2560,7 @@ class SyncConsumer:
         self,
         *,
         seq: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> ConsumerInfo:
         """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
 
@@ -2583,7 +2583,7 @@ class SyncConsumer:
         self,
         group: str,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> None:
         """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
 
@@ -2602,7 +2602,7 @@ class SyncConsumer:
         *,
         placement: Placement | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> str:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -2629,9 +2629,9 @@ class SyncConsumer:
         *,
         max_bytes: int | None = None,
         mode: FetchMode = FetchMode.WAIT,
-        expires: float | None = None,
-        timeout: float | None = None,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta | None = None,
+        timeout: float | timedelta | None = None,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         group: str = "",
         min_pending: int = 0,
@@ -2685,7 +2685,7 @@ class SyncConsumer:
     def next(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         mode: FetchMode = FetchMode.WAIT,
         group: str = "",
         min_pending: int = 0,
@@ -2735,8 +2735,8 @@ class SyncConsumer:
         threshold_bytes: int | None = None,
         within_bytes: int | None = None,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         watch_gaps: bool = False,
@@ -2799,8 +2799,8 @@ class SyncConsumer:
         self,
         *,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = 2.0,
         on_deleted: OnDeleted = OnDeleted.END,
         group: str = "",
@@ -2856,7 +2856,7 @@ class SyncConsumer:
         max_messages: int = 65536,
         max_bytes: int = 67108864,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Feed[SyncMessage, PushSubscription[JsMessage]]:
         """What it pushes, if it is a push consumer. It stays when the feed ends.
 

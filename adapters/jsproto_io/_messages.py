@@ -147,7 +147,7 @@ class AsyncMessage(JsMessage):
         """The message is being worked on: its ``ack_wait`` starts anew."""
         return await self.feed.context.client.settle(Settlement(self, _IN_PROGRESS))
 
-    async def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:  # noqa: ASYNC109 - kept by the core
+    async def ack_confirmed(self, verb: Verb = ACK, *, timeout: float | timedelta = 5.0) -> bool:  # noqa: ASYNC109 - kept by the core
         """Settle the message and wait until the server says that it has (the double ack).
 
         With `InProgress` it stays open, and the answer says that the consumer has heard it.
@@ -197,7 +197,7 @@ class SyncMessage(JsMessage):
         """The message is being worked on: its ``ack_wait`` starts anew."""
         return self.feed.context.client.settle(Settlement(self, _IN_PROGRESS))
 
-    def ack_confirmed(self, verb: Verb = ACK, *, timeout: float = 5.0) -> bool:
+    def ack_confirmed(self, verb: Verb = ACK, *, timeout: float | timedelta = 5.0) -> bool:
         """Settle the message and wait until the server says that it has (the double ack).
 
         With `InProgress` it stays open, and the answer says that the consumer has heard it.

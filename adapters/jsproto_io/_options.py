@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from typing import Any, TypeAlias, TypedDict, Unpack, cast
 
 from attrs import evolve
@@ -52,27 +53,27 @@ class ConnectOptions(TypedDict, total=False):
     echo: bool
     verbose: bool
     pedantic: bool
-    connect_timeout: float
+    connect_timeout: float | timedelta
     connect_sweeps: int | None
     max_reconnects: int | None
-    reconnect_wait: float
-    reconnect_wait_max: float
-    reconnect_waits: tuple[float, ...]
-    reconnect_jitter: float
-    reconnect_jitter_tls: float
+    reconnect_wait: float | timedelta
+    reconnect_wait_max: float | timedelta
+    reconnect_waits: Iterable[float | timedelta]
+    reconnect_jitter: float | timedelta
+    reconnect_jitter_tls: float | timedelta
     randomize: bool
     ignore_gossip: bool
     move_on_lame_duck: bool
-    ping_interval: float
+    ping_interval: float | timedelta
     max_pings_out: int
     max_payload: int
     max_control_line: int
     outbound_high: int
     outbound_low: int
     max_backlog: int
-    drain_timeout: float
-    drain_silence: float
-    close_timeout: float
+    drain_timeout: float | timedelta
+    drain_silence: float | timedelta
+    close_timeout: float | timedelta
 
 
 def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> Options:

@@ -20,12 +20,14 @@ import contextlib
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, Self, TypeVar, cast, final, overload
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Stage, Wish
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.once import Once
 from jsproto.core.request import Flush, request
 from jsproto.core.request_many import RequestMany, Sentinel
@@ -286,7 +288,7 @@ class SyncClient(Base):
         payload: bytes = b"",
         *,
         headers: HeaderItems | None = None,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
     ) -> Message:
         """Ask on a subject and wait at most ``timeout`` seconds for one answer.
 
@@ -304,9 +306,9 @@ class SyncClient(Base):
         *,
         headers: HeaderItems | None = None,
         count: int = 0,
-        stall: float | None = None,
+        stall: float | timedelta | None = None,
         sentinel: Sentinel | None = None,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
     ) -> Feed[Message, RequestMany]:
         """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for msg in answers: ...``.
 
@@ -338,7 +340,7 @@ class SyncClient(Base):
             ),
         )
 
-    def flush(self, timeout: float = 10.0) -> float:
+    def flush(self, timeout: float | timedelta = 10.0) -> float:
         """Wait until the server has read everything sent so far; gives the round trip in seconds.
 
         Raises:
@@ -347,11 +349,11 @@ class SyncClient(Base):
         """
         return self.run(Flush(timeout))
 
-    def rtt(self, timeout: float = 10.0) -> float:
+    def rtt(self, timeout: float | timedelta = 10.0) -> float:
         """The round trip to the server in seconds."""
         return self.run(Flush(timeout))
 
-    def rtts(self, timeout: float = 2.0) -> dict[str, float | JsprotoError]:
+    def rtts(self, timeout: float | timedelta = 2.0) -> dict[str, float | JsprotoError]:
         """The round trip to each address of each server that is known, by a connection of its own that is closed again.
 
         Args:
@@ -361,25 +363,30 @@ class SyncClient(Base):
             Seconds, or why there is no round trip, by the server at that address; a name without addresses stands for itself,
             and so does each name behind a proxy, which alone looks them up.
         """
+        within = seconds("timeout", timeout)
         found: dict[str, float | JsprotoError] = {}
         with self._alone:
             servers = self._connection.servers
         for server in servers:
             try:
-                places = () if self._named() else self._places(server.host, server.port, timeout)
+                places = () if self._named() else self._places(server.host, server.port, within)
             except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
                 found[str(server)] = unresolved(server, error)
                 continue
             for each in self._probed(server, places):
                 try:
-                    with self._probe(each, self._words_of_a_probe(timeout)) as nc:
-                        found[str(each)] = nc.rtt(timeout)
+                    with self._probe(each, self._words_of_a_probe(within)) as nc:
+                        found[str(each)] = nc.rtt(within)
                 except JsprotoError as error:
                     found[str(each)] = error
         return found
 
     def jetstream(
-        self, *, domain: str | None = None, prefix: str | None = None, timeout: float | None = None
+        self,
+        *,
+        domain: str | None = None,
+        prefix: str | None = None,
+        timeout: float | timedelta | None = None,
     ) -> SyncJetStream:
         """JetStream as the option ``jetstream`` says, of another domain, or behind another API prefix.
 
@@ -438,7 +445,9 @@ class SyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    def settle(self, once: Once, timeout: float | None = SETTLE_PATIENCE, *, more: bool = False) -> bool:
+    def settle(
+        self, once: Once, timeout: float | timedelta | None = SETTLE_PATIENCE, *, more: bool = False
+    ) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
 
         Args:
@@ -663,7 +672,7 @@ class Feed(Generic[T_co, ConversationT_co]):
             self._take = self._client._connection.take
         return item
 
-    def next(self, timeout: float | None = 5.0) -> T_co:
+    def next(self, timeout: float | timedelta | None = 5.0) -> T_co:
         """The next item.
 
         Args:
@@ -671,23 +680,29 @@ class Feed(Generic[T_co, ConversationT_co]):
 
         Raises:
             RequestTimeout: none came in time; the feed goes on.
+            InvalidConfig: the timeout is no duration.
             ConversationClosed: the feed has ended, and well.
             JsprotoError: what the feed ended with.
         """
+        within: float | None = (
+            timeout
+            if timeout is None or (isinstance(timeout, float) and timeout >= 0.0)
+            else seconds("timeout", timeout, above=False)
+        )
         client = self._client
         clock = None
         with client._alone:
             try:
                 while (item := self._take(self._feed, client._now())) is NEED_DATA:
-                    if timeout is None:
+                    if within is None:
                         client._taking(self._seat)
                         continue
                     if clock is None:
-                        clock = alarm(timeout)
+                        clock = alarm(within)
                         client._opened(clock, client._now())
                         continue  # opening may have read what is waited for
                     if client._connection.take(clock, client._now()) is not NEED_DATA:
-                        raise out_of_time(self._feed, timeout)
+                        raise out_of_time(self._feed, within)
                     client._racing(self._seat, seat_of(clock))
             finally:
                 if clock is not None and not clock.ended:

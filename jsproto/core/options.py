@@ -1,18 +1,19 @@
 """How a connection behaves. Everything has a default that a long-running service would choose.
 
-All times are seconds, all sizes bytes. Options are checked here, once, before anything is dialled.
+All times are seconds or a `timedelta`, all sizes bytes. Options are checked here, once, before anything is dialled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from enum import Enum
 from typing import final
 
 from attrs import Attribute, field, frozen
 
 from jsproto.core.auth import Auth, check_dropped
-from jsproto.core.numbers import check_number
+from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.core.servers import DEFAULT_PORT, ENCODE, Server, text_of_utf8
 from jsproto.errors import InvalidConfig
 from jsproto.wire.subjects import subject_prefix
@@ -76,18 +77,22 @@ def _count_from_one(_self: object, attribute: Attribute[int], value: int) -> Non
 
 
 def _seconds(_self: object, attribute: Attribute[float], value: float) -> None:
-    check_number(attribute.name, value, (int, float))
+    seconds(attribute.name, value, above=False)
 
 
 def _seconds_above_zero(_self: object, attribute: Attribute[float], value: float) -> None:
-    check_number(attribute.name, value, (int, float), above=True)
+    seconds(attribute.name, value)
 
 
 def _all_above_zero(
     _self: object, attribute: Attribute[tuple[float, ...]], values: tuple[float, ...]
 ) -> None:
     for value in values:
-        check_number(attribute.name, value, (int, float), above=True)
+        seconds(attribute.name, value)
+
+
+def _waits(values: Iterable[float | timedelta]) -> tuple[float, ...]:
+    return tuple(in_seconds(value) for value in values)
 
 
 def _for_ever(value: int | None) -> int | None:
@@ -146,27 +151,27 @@ class Options:
     echo: bool = True
     verbose: bool = False
     pedantic: bool = False
-    connect_timeout: float = field(default=2.0, validator=_seconds_above_zero)
+    connect_timeout: float = field(default=2.0, converter=in_seconds, validator=_seconds_above_zero)
     connect_sweeps: int | None = field(default=1, validator=_sweeps)
     max_reconnects: int | None = field(default=None, converter=_for_ever, validator=_count_or_none)
-    reconnect_wait: float = field(default=0.25, validator=_seconds_above_zero)
-    reconnect_wait_max: float = field(default=4.0, validator=_seconds_above_zero)
-    reconnect_waits: tuple[float, ...] = field(default=(), converter=tuple, validator=_all_above_zero)
-    reconnect_jitter: float = field(default=0.1, validator=_seconds)
-    reconnect_jitter_tls: float = field(default=1.0, validator=_seconds)
+    reconnect_wait: float = field(default=0.25, converter=in_seconds, validator=_seconds_above_zero)
+    reconnect_wait_max: float = field(default=4.0, converter=in_seconds, validator=_seconds_above_zero)
+    reconnect_waits: tuple[float, ...] = field(default=(), converter=_waits, validator=_all_above_zero)
+    reconnect_jitter: float = field(default=0.1, converter=in_seconds, validator=_seconds)
+    reconnect_jitter_tls: float = field(default=1.0, converter=in_seconds, validator=_seconds)
     randomize: bool = True
     ignore_gossip: bool = False
     move_on_lame_duck: bool = True
-    ping_interval: float = field(default=120.0, validator=_seconds_above_zero)
+    ping_interval: float = field(default=120.0, converter=in_seconds, validator=_seconds_above_zero)
     max_pings_out: int = field(default=2, validator=_count_from_one)
     max_payload: int = field(default=64 * 1024 * 1024, validator=_count_from_one)
     max_control_line: int = field(default=65_536, validator=_count_from_one)
     outbound_high: int = field(default=4 * 1024 * 1024, validator=_count_from_one)
     outbound_low: int = field(default=1024 * 1024, validator=_count)
     max_backlog: int = field(default=8 * 1024 * 1024, validator=_count)
-    drain_timeout: float = field(default=30.0, validator=_seconds_above_zero)
-    drain_silence: float = field(default=5.0, validator=_seconds_above_zero)
-    close_timeout: float = field(default=0.5, validator=_seconds_above_zero)
+    drain_timeout: float = field(default=30.0, converter=in_seconds, validator=_seconds_above_zero)
+    drain_silence: float = field(default=5.0, converter=in_seconds, validator=_seconds_above_zero)
+    close_timeout: float = field(default=0.5, converter=in_seconds, validator=_seconds_above_zero)
 
     def __attrs_post_init__(self) -> None:
         for server in self.servers:

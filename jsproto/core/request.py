@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 from jsproto.core.conversation import Call, Conversation, Wish
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, RequestTimeout
+from jsproto.errors import Disconnected, JsprotoError, RequestTimeout
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.headers import Headers
 
@@ -19,16 +21,15 @@ def asking(subject: str, payload: bytes, headers: Headers | None, timeout: float
 
 
 def request(
-    subject: str, payload: bytes = b"", *, headers: Headers | None = None, timeout: float = 5.0
+    subject: str, payload: bytes = b"", *, headers: Headers | None = None, timeout: float | timedelta = 5.0
 ) -> Procedure[Message]:
     """Ask on ``subject`` and wait at most ``timeout`` seconds for one answer.
 
     The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `Disconnected` if the link is lost
     before the answer, `PermissionViolation` if the account may not publish there.
     """
-    if not timeout > 0:
-        raise InvalidConfig(f"expected a timeout > 0 s, got {timeout!r}")
-    return Procedure(lambda: asking(subject, payload, headers, timeout))
+    within = seconds("timeout", timeout)
+    return Procedure(lambda: asking(subject, payload, headers, within))
 
 
 class Flush(Conversation[float]):
@@ -50,11 +51,9 @@ class Flush(Conversation[float]):
         "_token": PLAIN,
     }
 
-    def __init__(self, timeout: float = 10.0) -> None:
+    def __init__(self, timeout: float | timedelta = 10.0) -> None:
         super().__init__()
-        if not timeout > 0:
-            raise InvalidConfig(f"expected a timeout > 0 s, got {timeout!r}")
-        self._timeout = timeout
+        self._timeout = seconds("timeout", timeout)
         self._deadline: float | None = None
         self._since = 0.0
         self._token = 0

@@ -16,12 +16,14 @@ answers that had come: nobody knows how many were on their way. While there is n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import ClassVar, final
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds, seconds_or_none
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.subscription import SlowConsumer
 from jsproto.core.timers import Timers
@@ -122,9 +124,9 @@ class RequestMany(Conversation[Message]):
         *,
         headers: Headers | None = None,
         count: int = 0,
-        stall: float | None = None,
+        stall: float | timedelta | None = None,
         sentinel: Sentinel | None = None,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
     ) -> None:
@@ -134,17 +136,15 @@ class RequestMany(Conversation[Message]):
             raise InvalidConfig(
                 f"expected count >= 0, max_messages >= 1, max_bytes >= 1; got {count}, {max_messages}, {max_bytes}"
             )
-        if not timeout > 0 or (stall is not None and not stall > 0):
-            raise InvalidConfig(f"expected a timeout and a stall > 0 s, got {timeout!r} and {stall!r}")
         if sentinel is not None:
             check_callback(sentinel, "sentinel")
         self._subject = subject
         self._payload = payload
         self._headers = headers
         self._count = count
-        self._stall = stall
+        self._stall = seconds_or_none("stall", stall)
         self._sentinel = sentinel
-        self._timeout = timeout
+        self._timeout = seconds("timeout", timeout)
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._backlog = Backlog()

@@ -12,11 +12,11 @@ pump of a blocking client; one without a pump is driven by its caller, only insi
 from __future__ import annotations
 
 from datetime import timedelta
-from math import isfinite
 from typing import Final, final
 
 from attrs import Factory, evolve, field, frozen
 
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.ack import CUMULATIVE, MUTE, OPEN, AckState
 from jsproto.jetstream.api.consumer import ConsumerConfig
@@ -30,13 +30,16 @@ _SHORTEST: Final = 0.001
 _STATES: Final = {AckPolicy.NONE: MUTE, AckPolicy.ALL: CUMULATIVE}
 
 
+def _progress(value: bool | float | timedelta) -> bool | float:
+    return value if isinstance(value, bool) else in_seconds(value)
+
+
 def _state_of(acking: Acking) -> AckState:
     """How a message begins, of wishes that can be met."""
     for name, value in (("wait", acking.wait), ("in_progress", acking.in_progress)):
-        if value is None or isinstance(value, bool):
+        if value is None or (name == "in_progress" and isinstance(value, bool)):
             continue
-        if not (isfinite(value) and value > 0):
-            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+        seconds(name, value, finite=True)
     if acking.nak_held and not acking.in_progress:
         raise InvalidConfig(
             "expected in_progress with nak_held: else nobody knows what is in the user's hands"
@@ -95,8 +98,8 @@ class Acking:
     """
 
     policy: AckPolicy | str | None = None
-    wait: float | None = None
-    in_progress: bool | float = False
+    wait: float | None = field(default=None, converter=in_seconds)
+    in_progress: bool | float = field(default=False, converter=_progress)
     nak_held: bool = False
     strict: bool = False
 

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from math import isfinite
+from datetime import timedelta
 from typing import ClassVar, Final, cast, final
 
 from jsproto.core.conversation import Call, Conversation, Wish
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.timers import Timers
 from jsproto.errors import (
@@ -181,11 +182,11 @@ class BatchPublish(Conversation[PubAck]):
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        idle: float = IDLE,
-        timeout: float = 5.0,
+        idle: float | timedelta = IDLE,
+        timeout: float | timedelta = 5.0,
         eob: bool = False,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> None:
         super().__init__()
         for name, number, least in (("limit", limit, 1), ("retries", retries, 0)):
@@ -193,14 +194,11 @@ class BatchPublish(Conversation[PubAck]):
                 raise InvalidConfig(
                     f"expected a whole number of at least {least} as {name}, seen {shorten(number)}"
                 )
-        for name, seconds in (("idle", idle), ("timeout", timeout), ("retry_wait", retry_wait)):
-            if not (isfinite(seconds) and seconds > 0):
-                raise InvalidConfig(f"expected a finite time > 0 s as {name}, seen {shorten(seconds)}")
         self._id = "" if batch_id is None else batch_name(batch_id)
-        self._idle = idle
-        self._timeout = timeout
+        self._idle = seconds("idle", idle, finite=True)
+        self._timeout = seconds("timeout", timeout, finite=True)
         self._eob = eob
-        self._retry_wait = retry_wait
+        self._retry_wait = seconds("retry_wait", retry_wait, finite=True)
         self._left = retries
         self._rules = BatchRules(limit)
         #: What was handed in and not sent; without ``eob`` the last of it is held back.
@@ -514,9 +512,9 @@ class WholeBatch(BatchPublish):
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        timeout: float = 5.0,
+        timeout: float | timedelta = 5.0,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> None:
         super().__init__(
             batch_id=batch_id, limit=limit, timeout=timeout, retries=retries, retry_wait=retry_wait

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
-from math import inf, isfinite
 from typing import Final, cast, final
 
 from attrs import Factory, evolve, field, frozen
 
+from jsproto.core.numbers import in_seconds, seconds, seconds_or_none
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
@@ -44,16 +44,18 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
         )
     if options.within_bytes is not None and options.max_bytes is not None:
         raise InvalidConfig("expected max_bytes or within_bytes, seen both")
-    if not (isfinite(options.expires) and options.expires >= 1):
-        raise InvalidConfig(f"expected expires of at least 1 s (ADR-37), seen {shorten(options.expires)}")
+    seconds("expires", options.expires, least=1, above=False, finite=True)  # ADR-37
+    seconds_or_none("idle_heartbeat", options.idle_heartbeat)
+    seconds("retry_wait", options.retry_wait, finite=True)
+    seconds("retry_wait_max", options.retry_wait_max, finite=True)
     least, most = _HEARTBEATS
     if not least <= options.heartbeat <= most:
         raise InvalidConfig(
             f"expected idle_heartbeat from {least} to {most} s (ADR-37), seen {shorten(options.heartbeat)}"
         )
-    if not 0 < options.retry_wait <= options.retry_wait_max < inf:
+    if options.retry_wait > options.retry_wait_max:
         raise InvalidConfig(
-            f"expected 0 < retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
+            f"expected retry_wait <= retry_wait_max, seen {options.retry_wait} and {options.retry_wait_max}"
         )
     # Credits and liveness refuse what they can't work with.
     options.credits()
@@ -95,12 +97,12 @@ class ConsumeOptions:
     threshold_bytes: int | None = None
     within_bytes: int | None = None
     stop_after: int | None = None
-    expires: float = 30.0
-    idle_heartbeat: float | None = None
+    expires: float = field(default=30.0, converter=in_seconds)
+    idle_heartbeat: float | None = field(default=None, converter=in_seconds)
     heartbeat_factor: float = DEFAULT_FACTOR
     on_deleted: OnDeleted = OnDeleted.END
-    retry_wait: float = 0.25
-    retry_wait_max: float = 8.0
+    retry_wait: float = field(default=0.25, converter=in_seconds)
+    retry_wait_max: float = field(default=8.0, converter=in_seconds)
     watch_gaps: bool = False
     group: str = ""
     min_pending: int = 0

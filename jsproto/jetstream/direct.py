@@ -29,6 +29,7 @@ from attrs import field, frozen
 
 from jsproto.core.conversation import Call, Conversation
 from jsproto.core.message import Message
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.procedure import Script, Steps
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
@@ -94,7 +95,7 @@ class BatchOptions:
     page: int = PAGE
     page_bytes: int = PAGE_BYTES
     limit: int = 0
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = field(default=DEFAULT_TIMEOUT, converter=in_seconds)
 
     def __attrs_post_init__(self) -> None:
         if isinstance(self.multi_last, str):
@@ -114,8 +115,7 @@ class BatchOptions:
                 object.__setattr__(self, name, Timestamp.of(moment))
         for subject in (*self.multi_last, *([self.next_by_subj] if self.next_by_subj else [])):
             subscription_subject(subject)
-        if not self.timeout > 0:
-            raise InvalidConfig(f"expected a timeout > 0 s, got {self.timeout!r}")
+        seconds("timeout", self.timeout)
         self._check_together()
 
     def _check_together(self) -> None:

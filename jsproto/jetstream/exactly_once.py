@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from math import isfinite
 from typing import Final, Unpack, cast, final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.procedure import Sleep, Steps, a_name, the_time
 from jsproto.errors import (
     Disconnected,
@@ -33,7 +33,6 @@ from jsproto.errors import (
     NoResponders,
     RequestTimeout,
     StatusError,
-    shorten,
 )
 from jsproto.jetstream.ack import ACK, AckSubject
 from jsproto.jetstream.api.errors import Asked, ExpectationFailed, RetryLater
@@ -59,6 +58,10 @@ WAIT: Final = 0.25
 _TOO_MANY: Final = 429
 
 
+def _window(value: float | timedelta) -> timedelta:
+    return timedelta(seconds=seconds("duplicate_window", value, finite=True))
+
+
 @final
 @frozen(kw_only=True)
 class Patience:
@@ -74,15 +77,14 @@ class Patience:
         InvalidConfig: times that cannot be, or more time than the stream remembers an id.
     """
 
-    within: float = WITHIN
-    attempt: float = ATTEMPT
-    wait: float = WAIT
-    duplicate_window: timedelta = DUPLICATE_WINDOW
+    within: float = field(default=WITHIN, converter=in_seconds)
+    attempt: float = field(default=ATTEMPT, converter=in_seconds)
+    wait: float = field(default=WAIT, converter=in_seconds)
+    duplicate_window: timedelta = field(default=DUPLICATE_WINDOW, converter=_window)
 
     def __attrs_post_init__(self) -> None:
-        for name, seconds in (("within", self.within), ("attempt", self.attempt), ("wait", self.wait)):
-            if not (isfinite(seconds) and seconds > 0):
-                raise InvalidConfig(f"expected a finite time > 0 s as {name}, seen {shorten(seconds)}")
+        for name, value in (("within", self.within), ("attempt", self.attempt), ("wait", self.wait)):
+            seconds(name, value, finite=True)
         if self.within > self.duplicate_window.total_seconds():
             raise InvalidConfig(
                 f"expected at most the duplicate_window of the stream, {self.duplicate_window}, as within: "

@@ -16,7 +16,8 @@ from typing import Final, TypeVar, final
 
 from attrs import Factory, evolve, field, frozen
 
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.core.numbers import in_seconds, seconds_or_none
+from jsproto.errors import InvalidConfig
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import PriorityPolicy
@@ -60,8 +61,8 @@ def _server_wait_of(options: FetchOptions) -> float:
     if options.max_messages is None and options.max_bytes is None:
         raise InvalidConfig("expected max_messages or max_bytes, seen neither")
     for name, value in (("expires", options.expires), ("timeout", options.timeout)):
-        if value is not None and not value > 0:
-            raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(value)}")
+        seconds_or_none(name, value)
+    seconds_or_none("idle_heartbeat", options.idle_heartbeat, above=False)
     if options.timeout is not None and options.expires is not None and options.timeout < options.expires:
         raise InvalidConfig(
             f"expected a timeout of at least expires ({options.expires} s), seen {options.timeout} s"
@@ -129,9 +130,9 @@ class FetchOptions:
     max_messages: int | None = None
     max_bytes: int | None = None
     mode: FetchMode = FetchMode.WAIT
-    expires: float | None = None
-    timeout: float | None = None
-    idle_heartbeat: float | None = None
+    expires: float | None = field(default=None, converter=in_seconds)
+    timeout: float | None = field(default=None, converter=in_seconds)
+    idle_heartbeat: float | None = field(default=None, converter=in_seconds)
     heartbeat_factor: float = DEFAULT_FACTOR
     group: str = ""
     min_pending: int = 0

@@ -33,13 +33,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import Enum
-from math import isfinite
 from typing import ClassVar, Final, TypeAlias, cast, final
 
 from attrs import frozen
 
 from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.numbers import seconds
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Word, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
@@ -261,22 +262,19 @@ class FastIngest(Conversation[IngestResult]):
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = FLOW,
         batch_id: str | None = None,
-        timeout: float = 5.0,
-        quiet: float = QUIET,
+        timeout: float | timedelta = 5.0,
+        quiet: float | timedelta = QUIET,
     ) -> None:
         super().__init__()
         if gaps not in tuple(GapMode):
             raise InvalidConfig(f"expected 'ok' or 'fail' as gaps, seen {shorten(gaps)} (10206)")
         if not isinstance(flow, int) or isinstance(flow, bool) or not 0 < flow <= MOST_FLOW:
             raise InvalidConfig(f"expected a whole number of 1 to {MOST_FLOW} as flow, seen {shorten(flow)}")
-        for name, seconds in (("timeout", timeout), ("quiet", quiet)):
-            if not (isfinite(seconds) and seconds > 0):
-                raise InvalidConfig(f"expected a finite time > 0 s as {name}, seen {shorten(seconds)}")
         self._gaps = GapMode(gaps)
         self._flow = flow
         self._id = "" if batch_id is None else ingest_id(batch_id)
-        self._timeout = timeout
-        self._quiet = quiet
+        self._timeout = seconds("timeout", timeout, finite=True)
+        self._quiet = seconds("quiet", quiet, finite=True)
         self._stem = ""
         self._last = ""
         #: Links that were lost since the first message.

@@ -22,10 +22,12 @@ can't be more than one argument of the PUB. It must begin as that of a delivery 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Protocol, cast, final
 
 from jsproto.core.conversation import Call
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.once import Once, Write
 from jsproto.core.procedure import Steps
 from jsproto.errors import LocalProtocolError, shorten
@@ -274,7 +276,7 @@ def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Once:
     return message if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
 
 
-def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> Steps[bool]:
+def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelta = 5.0) -> Steps[bool]:
     """Settle a message and wait until the server says that it has.
 
     True means that the consumer has answered; False that nothing was sent, because the message is settled, being
@@ -302,6 +304,7 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
     """
     if isinstance(verb, Next):
         raise LocalProtocolError(f"expected a verb whose answer is empty, seen {verb}")
+    within = seconds("timeout", timeout)
     before = message.state
     going_on = isinstance(verb, InProgress)
     if not message.reply.startswith(ACK_ROOT) or not message.told(
@@ -310,11 +313,11 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float = 5.0) -> 
         _once(message)
         return False
     if going_on:
-        yield Call(message.reply, verb.payload(), timeout=timeout)
+        yield Call(message.reply, verb.payload(), timeout=within)
         return True
     answered = False
     try:
-        yield Call(message.reply, verb.payload(), timeout=timeout)
+        yield Call(message.reply, verb.payload(), timeout=within)
         answered = True
     finally:
         if answered:

@@ -41,7 +41,7 @@ from jsproto.jetstream.api.enums import DeliverPolicy
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed, ServerShutdown
-from jsproto.jetstream.incarnation import Incarnation
+from jsproto.jetstream.incarnation import Incarnation, Shape
 from jsproto.jetstream.leftovers import Leftovers
 from jsproto.jetstream.liveness import Alarm
 from jsproto.jetstream.message import JsMessage
@@ -190,7 +190,9 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.repeated = 0
         self.backlog = Backlog()
         self.order = Order()
-        self.incarnation = Incarnation(api, self.stream, self.options)
+        self.incarnation = Incarnation(
+            api, self.stream, cast("Shape", self.options)
+        )  # cast: pyright takes a field with a converter for a descriptor
         self.position = Position(self.options.start)
         self.census = Census(api, self.stream, self.options.filters, self.options.create_timeout)
         pulls = self.options.pulls

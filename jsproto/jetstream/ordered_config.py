@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import Enum
-from math import inf, isfinite
+from math import inf
 from typing import Final, final
 
 from attrs import Factory, field, frozen
 
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, ReplayPolicy
@@ -126,8 +127,7 @@ def _check_reading(options: OrderedOptions) -> None:
             "expected no group, on_deleted or watch_gaps for the pulls of an ordered consumer: it has one reader, "
             "always comes back, and always watches gaps"
         )
-    if not (isfinite(options.create_timeout) and options.create_timeout > 0):
-        raise InvalidConfig(f"expected create_timeout above 0 s, seen {shorten(options.create_timeout)}")
+    seconds("create_timeout", options.create_timeout, finite=True)
     if not 1 <= options.first_attempts < inf:
         raise InvalidConfig(f"expected first_attempts from 1, seen {shorten(options.first_attempts)}")
     if options.name_prefix:
@@ -158,7 +158,7 @@ class OrderedOptions:
     form: Form = Form.PULL
     until_caught_up: bool = False
     first_attempts: int = 10
-    create_timeout: float = 5.0
+    create_timeout: float = field(default=5.0, converter=in_seconds)
     name_prefix: str = ""
     shared: ConsumerConfig = field(
         init=False, repr=False, eq=False, default=Factory(_checked, takes_self=True)

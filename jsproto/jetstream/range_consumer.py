@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation import Port
 from jsproto.core.feed import Backlog
@@ -22,7 +22,7 @@ from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import ConfigIgnored
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import HeartbeatsMissed
-from jsproto.jetstream.incarnation import Incarnation
+from jsproto.jetstream.incarnation import Incarnation, Shape
 from jsproto.jetstream.leftovers import Leftovers
 from jsproto.jetstream.order import Order
 from jsproto.jetstream.ordered_pulls import Pulls
@@ -88,7 +88,9 @@ class ByConsumer(RangeWay):
         self._stream = stream
         self._subjects = options.subjects
         self.order = Order()
-        self.incarnation = Incarnation(api, stream, options)
+        self.incarnation = Incarnation(
+            api, stream, cast("Shape", options)
+        )  # cast: pyright takes a field with a converter for a descriptor
         self.pulls = Pulls(Backlog(), options.pulls)
         self.leftovers = Leftovers(api, stream, options.create_timeout)
         self.reading = False

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from math import isfinite
 from typing import Final, final
 
 from attrs import Factory, field, frozen
 
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.state import Word
-from jsproto.errors import InvalidConfig, shorten
+from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT
@@ -118,8 +118,8 @@ class RangeOptions:
     headers_only: bool = False
     max_messages: int = MESSAGES
     max_bytes: int = BYTES
-    patience: float = PATIENCE
-    create_timeout: float = DEFAULT_TIMEOUT
+    patience: float = field(default=PATIENCE, converter=in_seconds)
+    create_timeout: float = field(default=DEFAULT_TIMEOUT, converter=in_seconds)
     name_prefix: str = ""
     pulls: ConsumeOptions = field(init=False, repr=False, eq=False, default=Factory(_pulls, takes_self=True))
     shared: ConsumerConfig = field(
@@ -131,9 +131,8 @@ class RangeOptions:
         sequence("hi", self.hi)
         if self.hi < self.lo:
             raise InvalidConfig(f"expected hi at or behind lo {self.lo}, seen {self.hi}")
-        for name, seconds in (("patience", self.patience), ("create_timeout", self.create_timeout)):
-            if not (isfinite(seconds) and seconds > 0):
-                raise InvalidConfig(f"expected {name} above 0 s, seen {shorten(seconds)}")
+        seconds("patience", self.patience, finite=True)
+        seconds("create_timeout", self.create_timeout, finite=True)
         if self.created is not None:
             object.__setattr__(self, "created", Timestamp.of(self.created))
         if self.name_prefix:

@@ -13,6 +13,7 @@ from typing import Any, TypedDict, TypeVar, cast
 
 from attrs import NOTHING, fields
 
+from jsproto.core.numbers import seconds
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.document import Document
@@ -194,14 +195,10 @@ def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mappin
     return kind(**cast("Mapping[str, Any]", settings))
 
 
-def seconds_of(timeout: float | None, default: float) -> float:
+def seconds_of(timeout: float | timedelta | None, default: float, name: str = "timeout") -> float:
     """A timeout in seconds, or the default.
 
     Raises:
-        InvalidConfig: it is not above 0.
+        InvalidConfig: it is no number of seconds and no `timedelta`, or not above 0.
     """
-    if timeout is None:
-        return default
-    if not timeout > 0:
-        raise InvalidConfig(f"expected a timeout > 0 s, got {timeout!r}")
-    return timeout
+    return default if timeout is None else seconds(name, timeout)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import Enum
 from typing import ClassVar, Final, TypeVar, cast
 
@@ -31,6 +32,7 @@ from attrs import field, frozen
 
 from jsproto.core.conversation import Call, Conversation, Wish
 from jsproto.core.message import Message
+from jsproto.core.numbers import seconds
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
 from jsproto.errors import (
@@ -127,13 +129,11 @@ class Transfer(Conversation[T_co]):
 
     STATE: ClassVar[Codecs] = {**Conversation.STATE, "_call": PLAIN, "size": PLAIN, "timers": PART}
 
-    def __init__(self, request: str, about: Asked, patience: float) -> None:
+    def __init__(self, request: str, about: Asked, patience: float | timedelta) -> None:
         super().__init__()
-        if not patience > 0:
-            raise InvalidConfig(f"expected patience > 0 s, got {patience!r}")
         self._request = request
         self._about = about
-        self._patience = patience
+        self._patience = seconds("patience", patience)
         self._call = 0
         self.size: int = 0
         self.timers = Timers(TransferTimer)
@@ -210,7 +210,7 @@ class Snapshot(Transfer[bytes]):
         chunk_size: int = 0,
         window_size: int = 0,
         check: bool = False,
-        patience: float = PATIENCE,
+        patience: float | timedelta = PATIENCE,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         super().__init__(api.stream_snapshot(stream), Asked(what="snapshot", stream=stream), patience)
@@ -410,7 +410,7 @@ class Restore(Transfer[StreamInfo]):
         "sent": PLAIN,
     }
 
-    def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float = PATIENCE) -> None:
+    def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float | timedelta = PATIENCE) -> None:
         name = origin.config.name
         _ = origin.state
         super().__init__(api.stream_restore(name), Asked(what="restore", stream=name), patience)

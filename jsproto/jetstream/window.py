@@ -42,12 +42,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import Enum
-from math import isfinite
 from operator import itemgetter
 from typing import ClassVar, Final, TypeAlias, cast, final
 
 from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.numbers import seconds, seconds_or_none
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, Word, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
@@ -250,13 +251,13 @@ class PublishWindow(Conversation[PublishResult]):
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float = 5.0,
+        ack_timeout: float | timedelta = 5.0,
         retries: int = 2,
-        retry_wait: float = 0.25,
+        retry_wait: float | timedelta = 0.25,
         results: bool = True,
         max_results: int = 65_536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> None:
         super().__init__()
         for name, given, least in (("retries", retries, 0), ("max_results", max_results, 1)):
@@ -264,23 +265,18 @@ class PublishWindow(Conversation[PublishResult]):
                 raise InvalidConfig(
                     f"expected a whole number of at least {least} as {name}, seen {shorten(given)}"
                 )
-        if not (isfinite(ack_timeout) and ack_timeout > 0):
-            raise InvalidConfig(f"expected a finite ack_timeout > 0 s, seen {shorten(ack_timeout)}")
-        if not (isfinite(retry_wait) and retry_wait >= 0):
-            raise InvalidConfig(f"expected a finite retry_wait >= 0 s, seen {shorten(retry_wait)}")
-        if stall_wait is not None and not (isfinite(stall_wait) and stall_wait >= 0):
-            raise InvalidConfig(f"expected a finite stall_wait >= 0 s, or None, seen {shorten(stall_wait)}")
-        self._flight = InFlight(max_pending, max_bytes, ack_timeout)
-        self._timeout = ack_timeout
+        silence = seconds("ack_timeout", ack_timeout, finite=True)
+        self._flight = InFlight(max_pending, max_bytes, silence)
+        self._timeout = silence
         self._retries = retries
-        self._retry_wait = retry_wait
+        self._retry_wait = seconds("retry_wait", retry_wait, above=False, finite=True)
         self._keep = results
         self._max_results = max_results
         self._results: deque[Result] = deque()
         #: Messages that met no responders, with the moment of their next attempt, in that order.
         self._parked: deque[tuple[float, Sent]] = deque()
         self._resend = resend
-        self._resend_wait = min(RESEND_WAIT, ack_timeout / 4)
+        self._resend_wait = min(RESEND_WAIT, silence / 4)
         #: When messages that heard no word are looked for, while any is under way.
         self._look_at: float | None = None
         #: Tokens of messages that are to be sent again, in this order.
@@ -289,7 +285,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._doubtful: dict[int, bool] = {}
         self._draining = False
         self._wanted = 0
-        self._stall_wait = stall_wait
+        self._stall_wait = seconds_or_none("stall_wait", stall_wait, above=False, finite=True)
         #: When the first offer was refused since which there was no room, and whether that is too long ago.
         self._full_since: float | None = None
         self._stalled = False

@@ -155,7 +155,9 @@ def test_less_than_one_sweep_is_refused(wrong):
 @pytest.mark.parametrize("name", [name for name, default in NUMBERS.items() if isinstance(default, float)])
 @pytest.mark.parametrize("wrong", ["3", True, float("nan"), None, -1.0])
 def test_a_time_is_a_number_of_seconds(name, wrong):
-    with pytest.raises(InvalidConfig, match=f"expected {name} >=? 0, a number, got"):
+    with pytest.raises(
+        InvalidConfig, match=f"expected {name} >=? 0, a number of seconds or a timedelta, got"
+    ):
         Options(**{name: wrong})
 
 

@@ -127,6 +127,8 @@ def test_the_snippets_pass_pyright(snippets):
 #: What users write beside the pages; lines that end in ``# wrong`` are refused by both checkers, all others are not.
 PROGRAM = """
 
+from datetime import timedelta
+
 from jsproto import Consume, JsMessage, Message, PublishResult, PublishWindow, consumer_report, stream_report
 from jsproto_io import asyncio, blocking
 from jsproto_io.asyncio import AsyncConsumer, AsyncMessage, Feed, Sink
@@ -162,8 +164,9 @@ async def main(consumer: AsyncConsumer) -> None:
         async with nc.subscribe("prices.*") as core:
             await prices(core)
             core.feed.no_such_thing  # wrong
-        async with nc.request_many("who", stall=1.0) as answers:
+        async with nc.request_many("who", stall=timedelta(seconds=1)) as answers:
             print(answers.feed.end_of)
+        await js.publish("a", b"1", timeout=timedelta(seconds=5))
         await js.publish("a", b"1", timeout="5")  # wrong
 
 

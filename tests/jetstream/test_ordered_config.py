@@ -198,8 +198,14 @@ def test_the_least_of_each_may_be_said(options):
             {"pulls": ConsumeOptions(group="g")},
             f"{NOTHING_ELSE}: it has one reader, always comes back, and always watches gaps",
         ),
-        ({"create_timeout": 0}, "expected create_timeout above 0 s, seen 0"),
-        ({"create_timeout": float("nan")}, "expected create_timeout above 0 s, seen nan"),
+        (
+            {"create_timeout": 0},
+            "expected a finite create_timeout > 0, a number of seconds or a timedelta, got 0",
+        ),
+        (
+            {"create_timeout": float("nan")},
+            "expected a finite create_timeout > 0, a number of seconds or a timedelta, got nan",
+        ),
         ({"first_attempts": 0}, "expected first_attempts from 1, seen 0"),
         ({"first_attempts": float("inf")}, "expected first_attempts from 1, seen inf"),
         (

@@ -9,9 +9,11 @@ never repeated and is reported as what it is, an unknown outcome (B176); with a 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final, NoReturn, Unpack, cast
 
 from jsproto.core.conversation import Call
+from jsproto.core.numbers import count, seconds
 from jsproto.core.procedure import Sleep, Steps, the_time
 from jsproto.errors import NoResponders, RequestTimeout, StatusError
 from jsproto.jetstream.api.errors import Asked
@@ -59,9 +61,9 @@ def publish(
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,
-    timeout: float = DEFAULT_TIMEOUT,
+    timeout: float | timedelta = DEFAULT_TIMEOUT,
     retries: int = DEFAULT_RETRIES,
-    retry_wait: float = DEFAULT_RETRY_WAIT,
+    retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
     """Publish and wait for the acknowledgement.
@@ -88,8 +90,15 @@ def publish(
     publish_subject(subject)
     asked = asked_for(options, cast("Mapping[str, object]", settings))
     asked.check(subject, payload)
-    call = Call(subject, payload, asked.headers(headers), timeout)
-    return _attempts(call, asked.expected_stream or "", retries, retry_wait)
+    within = timeout if isinstance(timeout, float) and timeout > 0 else seconds("timeout", timeout)
+    again = retries if retries is DEFAULT_RETRIES else count("retries", retries)
+    pause = (
+        DEFAULT_RETRY_WAIT
+        if retry_wait is DEFAULT_RETRY_WAIT
+        else seconds("retry_wait", retry_wait, above=False)
+    )
+    call = Call(subject, payload, asked.headers(headers), within)
+    return _attempts(call, asked.expected_stream or "", again, pause)
 
 
 def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps[PubAck]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final, Generic, TypeVar, cast, final
 
 from attrs import field, frozen
@@ -138,8 +139,8 @@ def ask_servers(
     server: str = "",
     options: Mapping[str, object] | None = None,
     expect: int = 0,
-    stall: float = STALL,
-    timeout: float = 5.0,
+    stall: float | timedelta = STALL,
+    timeout: float | timedelta = 5.0,
 ) -> Gather[tuple[ServerAnswer[DocumentT], ...]]:
     """Ask all servers, or one.
 
@@ -166,15 +167,15 @@ def ask_account(
     *,
     options: Mapping[str, object] | None = None,
     expect: int = 0,
-    stall: float = STALL,
-    timeout: float = 5.0,
+    stall: float | timedelta = STALL,
+    timeout: float | timedelta = 5.0,
 ) -> Gather[tuple[ServerAnswer[Document], ...]]:
     """Ask all servers about one account: ``INFO``, ``JSZ``, ``CONNZ``, ``SUBSZ``, ``LEAFZ``; see :func:`ask_servers`."""
     subject = f"$SYS.REQ.ACCOUNT.{request_token(account, 'name of an account')}.{request_word(what)}"
     return _ask(subject, Document, options, expect=expect, stall=stall, timeout=timeout)
 
 
-def user_info(*, timeout: float = 5.0) -> Gather[ServerAnswer[UserInfo]]:
+def user_info(*, timeout: float | timedelta = 5.0) -> Gather[ServerAnswer[UserInfo]]:
     """Who we are to the server, with account and permissions; every account may ask (2.10)."""
     many = RequestMany("$SYS.REQ.USER.INFO", count=1, timeout=timeout)
     return Gather(many, lambda messages: read_answers(messages, UserInfo)[0])
@@ -186,8 +187,8 @@ def _ask(
     options: Mapping[str, object] | None,
     *,
     expect: int,
-    stall: float,
-    timeout: float,
+    stall: float | timedelta,
+    timeout: float | timedelta,
 ) -> Gather[tuple[ServerAnswer[DocumentT], ...]]:
     payload = to_json(options) if options else b""
     many = RequestMany(subject, payload, count=expect, stall=stall, timeout=timeout)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Unpack, cast, final
 
 from attrs import evolve, field, frozen
 
+from jsproto.core.numbers import seconds
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.core.subscription import Overflow
 from jsproto.errors import RequestTimeout
@@ -65,7 +66,7 @@ class Consumer:
         if self.cached is not None:
             object.__setattr__(self, "_acking", UNKNOWN.within(self.cached.config))
 
-    def info(self, *, timeout: float | None = None) -> Procedure[ConsumerInfo]:
+    def info(self, *, timeout: float | timedelta | None = None) -> Procedure[ConsumerInfo]:
         """Configuration and progress.
 
         Raises:
@@ -77,7 +78,7 @@ class Consumer:
             lambda: procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
         )
 
-    def refresh(self, *, timeout: float | None = None) -> Procedure[Consumer]:
+    def refresh(self, *, timeout: float | timedelta | None = None) -> Procedure[Consumer]:
         """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
 
         Args:
@@ -96,7 +97,7 @@ class Consumer:
         return Procedure(steps)
 
     def change(
-        self, *, timeout: float | None = None, **settings: Unpack[ConsumerSettings]
+        self, *, timeout: float | timedelta | None = None, **settings: Unpack[ConsumerSettings]
     ) -> Procedure[Consumer]:
         """Read the configuration, change some settings, write it back with all that was read.
 
@@ -121,7 +122,7 @@ class Consumer:
 
         return Procedure(steps)
 
-    def delete(self, *, timeout: float | None = None) -> Procedure[None]:
+    def delete(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Delete it.
 
         Raises:
@@ -133,7 +134,9 @@ class Consumer:
             lambda: procedures.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds)
         )
 
-    def pause(self, until: datetime | Timestamp, *, timeout: float | None = None) -> Procedure[Pause]:
+    def pause(
+        self, until: datetime | Timestamp, *, timeout: float | timedelta | None = None
+    ) -> Procedure[Pause]:
         """Let it rest: it delivers nothing until then (2.11). What is in its readers' hands stays there.
 
         Args:
@@ -146,7 +149,7 @@ class Consumer:
         """
         return self._paused(Timestamp.of(until), timeout)
 
-    def resume(self, *, timeout: float | None = None) -> Procedure[Pause]:
+    def resume(self, *, timeout: float | timedelta | None = None) -> Procedure[Pause]:
         """End its rest now (2.11).
 
         Raises:
@@ -154,7 +157,9 @@ class Consumer:
         """
         return self._paused(None, timeout)
 
-    def reset(self, *, seq: int | None = None, timeout: float | None = None) -> Procedure[ConsumerInfo]:
+    def reset(
+        self, *, seq: int | None = None, timeout: float | timedelta | None = None
+    ) -> Procedure[ConsumerInfo]:
         """Begin anew behind the ack floor, or at a sequence (2.14, ADR-60). Consumer sequences start at 1 again.
 
         Args:
@@ -173,7 +178,7 @@ class Consumer:
             lambda: upkeep.reset_consumer(js.api, self.stream.name, self.name, seq=begin, timeout=seconds)
         )
 
-    def unpin(self, group: str, *, timeout: float | None = None) -> Procedure[None]:
+    def unpin(self, group: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Take a priority group from the client that it is pinned to: the next pull gets it (2.11, ADR-42).
 
         Raises:
@@ -187,7 +192,11 @@ class Consumer:
         )
 
     def step_down(
-        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+        self,
+        *,
+        placement: Placement | None = None,
+        wait: bool = True,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -209,7 +218,7 @@ class Consumer:
             )
         )
 
-    def _paused(self, until: Timestamp | None, timeout: float | None) -> Procedure[Pause]:
+    def _paused(self, until: Timestamp | None, timeout: float | timedelta | None) -> Procedure[Pause]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
@@ -224,9 +233,9 @@ class Consumer:
         *,
         max_bytes: int | None = None,
         mode: FetchMode = FetchMode.WAIT,
-        expires: float | None = None,
-        timeout: float | None = None,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta | None = None,
+        timeout: float | timedelta | None = None,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = DEFAULT_FACTOR,
         group: str = "",
         min_pending: int = 0,
@@ -283,7 +292,7 @@ class Consumer:
     def next(
         self,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         mode: FetchMode = FetchMode.WAIT,
         group: str = "",
         min_pending: int = 0,
@@ -312,7 +321,12 @@ class Consumer:
             Disconnected: the link was lost before it came.
             InvalidConfig: what cannot work, before anything is sent.
         """
-        options = _next_options(timeout, mode, self._known(acking))
+        usual = timeout is None or (isinstance(timeout, float) and timeout > 0)
+        options = _next_options(
+            timeout if usual else seconds("timeout", cast("float | timedelta", timeout)),
+            mode,
+            self._known(acking),
+        )
         if group or min_pending or min_ack_pending or priority is not None or pin:
             options = evolve(
                 options,
@@ -334,8 +348,8 @@ class Consumer:
         threshold_bytes: int | None = None,
         within_bytes: int | None = None,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = DEFAULT_FACTOR,
         on_deleted: OnDeleted = OnDeleted.END,
         watch_gaps: bool = False,
@@ -400,8 +414,8 @@ class Consumer:
         self,
         *,
         stop_after: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         heartbeat_factor: float = DEFAULT_FACTOR,
         on_deleted: OnDeleted = OnDeleted.END,
         group: str = "",
@@ -462,7 +476,7 @@ class Consumer:
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> PushSubscription[JsMessage]:
         """What it pushes, if it is a push consumer. It stays when the feed ends.
 
@@ -532,7 +546,7 @@ class NextMessage(Next[JsMessage]):
 
 
 @lru_cache(maxsize=64, typed=True)
-def _next_options(timeout: float | None, mode: FetchMode, acking: Acking) -> FetchOptions:
+def _next_options(timeout: float | timedelta | None, mode: FetchMode, acking: Acking) -> FetchOptions:
     """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
     if timeout is None and mode is not FetchMode.NO_WAIT:
         timeout = _NEXT

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Unpack, final
 
 from attrs import field, frozen
 
+from jsproto.core.numbers import in_seconds, seconds
 from jsproto.core.procedure import Procedure, Steps
 from jsproto.core.subscription import Overflow
 from jsproto.errors import InvalidConfig
@@ -83,14 +85,13 @@ class JetStream:
 
     domain: str | None = field(default=None, converter=_given)
     prefix: str | None = field(default=None, converter=_without_dot)
-    timeout: float = 5.0
+    timeout: float = field(default=5.0, converter=in_seconds)
     api: ApiSubjects = field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if self.domain is not None and self.prefix is not None:
             raise InvalidConfig(f"expected a domain or a prefix, got {self.domain!r} and {self.prefix!r}")
-        if not self.timeout > 0:
-            raise InvalidConfig(f"expected a timeout > 0 s, got {self.timeout!r}")
+        seconds("timeout", self.timeout)
         api = (
             ApiSubjects.for_domain(self.domain) if self.domain else ApiSubjects(self.prefix or DEFAULT_PREFIX)
         )
@@ -105,9 +106,9 @@ class JetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
         """Publish a message and wait until a stream has stored it.
@@ -216,13 +217,13 @@ class JetStream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
         results: bool = True,
         max_results: int = 65_536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> PublishWindow:
         """Publish many messages with up to ``max_pending`` acknowledgements under way: a sink.
 
@@ -248,7 +249,7 @@ class JetStream:
         return PublishWindow(
             max_pending=max_pending,
             max_bytes=max_bytes,
-            ack_timeout=seconds_of(ack_timeout, self.timeout),
+            ack_timeout=seconds_of(ack_timeout, self.timeout, "ack_timeout"),
             retries=retries,
             retry_wait=retry_wait,
             results=results,
@@ -263,9 +264,9 @@ class JetStream:
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> WholeBatch:
         """Publish messages of which a stream stores all or none (2.12, ADR-50); the stream must have ``allow_atomic``.
 
@@ -300,11 +301,11 @@ class JetStream:
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        idle: float = IDLE,
-        timeout: float | None = None,
+        idle: float | timedelta = IDLE,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
     ) -> BatchPublish:
         """Gather messages of which a stream stores all or none (2.12, ADR-50): a sink, committed when it is left well.
 
@@ -342,8 +343,8 @@ class JetStream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = FLOW,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = QUIET,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = QUIET,
     ) -> FastIngest:
         """Publish many messages at the pace of the stream, with few answers (2.14, ADR-50): a sink.
 
@@ -375,7 +376,7 @@ class JetStream:
         )
 
     def confirm(
-        self, message: JsMessage, verb: Verb = ACK, *, timeout: float | None = None
+        self, message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelta | None = None
     ) -> Procedure[bool]:
         """Settle a message and wait until the server says that it has (the double ack).
 
@@ -390,7 +391,7 @@ class JetStream:
         return Procedure(lambda: confirmed(message, verb, timeout=seconds))
 
     def dead_letter(
-        self, event: MessageFate, subject: str, *, timeout: float | None = None
+        self, event: MessageFate, subject: str, *, timeout: float | timedelta | None = None
     ) -> Procedure[PubAck]:
         """Publish the message that an advisory is about as a dead letter, with where it came from and why in headers.
 
@@ -411,7 +412,7 @@ class JetStream:
 
     # ------------------------------------------------------------------ the account
 
-    def account_info(self, *, timeout: float | None = None) -> Procedure[AccountInfo]:
+    def account_info(self, *, timeout: float | timedelta | None = None) -> Procedure[AccountInfo]:
         """Usage and limits of the account.
 
         Raises:
@@ -446,7 +447,7 @@ class JetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
         """Make a stream; one that is there with the same configuration will do.
@@ -477,7 +478,7 @@ class JetStream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
         """Replace the configuration of a stream: what is not set goes back to the server's defaults.
@@ -511,7 +512,7 @@ class JetStream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[Stream]:
         """Update a stream, or make it if it is not there. Somebody else may do the same at the same time.
@@ -542,7 +543,7 @@ class JetStream:
         *,
         subjects_filter: str = "",
         deleted_details: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StreamInfo]:
         """Configuration and state of a stream.
 
@@ -566,7 +567,7 @@ class JetStream:
             )
         )
 
-    def delete_stream(self, stream: str, *, timeout: float | None = None) -> Procedure[None]:
+    def delete_stream(self, stream: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Delete a stream with its consumers and messages.
 
         Raises:
@@ -575,12 +576,16 @@ class JetStream:
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.delete_stream(self.api, stream, timeout=seconds))
 
-    def stream_names(self, *, subject: str = "", timeout: float | None = None) -> Procedure[Listed[str]]:
+    def stream_names(
+        self, *, subject: str = "", timeout: float | timedelta | None = None
+    ) -> Procedure[Listed[str]]:
         """Names of all streams, or of those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.stream_names(self.api, subject=subject, timeout=seconds))
 
-    def streams(self, *, subject: str = "", timeout: float | None = None) -> Procedure[Listed[StreamInfo]]:
+    def streams(
+        self, *, subject: str = "", timeout: float | timedelta | None = None
+    ) -> Procedure[Listed[StreamInfo]]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
@@ -617,7 +622,9 @@ class JetStream:
         """
         raise no_templates(f"delete stream template {name}")
 
-    def inventory(self, *, consumers: bool = True, timeout: float | None = None) -> Procedure[Inventory]:
+    def inventory(
+        self, *, consumers: bool = True, timeout: float | timedelta | None = None
+    ) -> Procedure[Inventory]:
         """All streams, and all consumers of each: what reports are made of.
 
         Args:
@@ -645,7 +652,7 @@ class JetStream:
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[PushSettings],
     ) -> PushSubscription[JsMessage]:
         """What a push consumer sends: it is found, or made, when the feed is opened.
@@ -704,7 +711,7 @@ class JetStream:
         stream: str = "",
         consumer: str = "",
         config: ConsumerConfig | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
         """Find a pull consumer, or make it: a handle to fetch and consume from.
@@ -749,11 +756,11 @@ class JetStream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         until_caught_up: bool = False,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
@@ -780,11 +787,12 @@ class JetStream:
             StreamNotFound: when it is read: the stream is not there, or was deleted.
             InvalidConfiguration: when it is read: the server refuses the configuration.
         """
-        heartbeat = min(HEARTBEAT, expires / 2) if idle_heartbeat is None else idle_heartbeat
+        each = seconds("expires", expires)
+        heartbeat = min(HEARTBEAT, each / 2) if idle_heartbeat is None else idle_heartbeat
         options = OrderedOptions(
             config=configured(ConsumerConfig, config, settings),
             pulls=ConsumeOptions(
-                max_messages=max_messages, max_bytes=max_bytes, expires=expires, idle_heartbeat=heartbeat
+                max_messages=max_messages, max_bytes=max_bytes, expires=each, idle_heartbeat=heartbeat
             ),
             form=form,
             until_caught_up=until_caught_up,
@@ -793,7 +801,7 @@ class JetStream:
         )
         return OrderedConsumer(self.api, stream, Messages(), options)
 
-    def restore(self, origin: Origin, *, patience: float = PATIENCE) -> Restore:
+    def restore(self, origin: Origin, *, patience: float | timedelta = PATIENCE) -> Restore:
         """Make a stream of the chunks of a snapshot: a sink, whose result is the stream once it is drained.
 
         Until it is drained there is no stream, and what goes wrong before leaves nothing behind; only a server that is killed
@@ -814,7 +822,9 @@ class JetStream:
         """
         return Restore(self.api, origin, patience=patience)
 
-    def stream_by_subject(self, subject: str, *, timeout: float | None = None) -> Procedure[Stream]:
+    def stream_by_subject(
+        self, subject: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[Stream]:
         """The one stream that stores a subject.
 
         Raises:
@@ -835,7 +845,7 @@ class JetStream:
         self,
         config: StreamConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[StreamSettings],
     ) -> Procedure[tuple[Difference, ...]]:
         """What an existing stream has otherwise than wished for, setting by setting; empty if all is as it should be.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, final
 
 from attrs import frozen
@@ -38,7 +38,12 @@ class StoredMessages:
     direct: bool = False
 
     def by_seq(
-        self, seq: int, *, direct: bool | None = None, no_headers: bool = False, timeout: float | None = None
+        self,
+        seq: int,
+        *,
+        direct: bool | None = None,
+        no_headers: bool = False,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
         """The message of a sequence.
 
@@ -55,7 +60,7 @@ class StoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
         """The last message of a subject, or of all subjects that match.
 
@@ -74,7 +79,7 @@ class StoredMessages:
         seq: int = 1,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
         """The first message of the subjects that match, at or behind a sequence.
 
@@ -93,7 +98,7 @@ class StoredMessages:
         *,
         direct: bool | None = None,
         no_headers: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StoredMessage]:
         """The first message of the subjects that match, stored at an instant or after it (2.11).
 
@@ -117,7 +122,7 @@ class StoredMessages:
         limit: int = 0,
         page: int = PAGE,
         page_bytes: int = PAGE_BYTES,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> DirectBatch:
         """Many messages by direct gets, page after page until nothing is pending: a feed with an end (ADR-31).
 
@@ -159,7 +164,7 @@ class StoredMessages:
         limit: int = 0,
         page: int = PAGE,
         page_bytes: int = PAGE_BYTES,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> DirectBatch:
         """The last message of each subject that matches, as the stream is now or was: a feed in the order of sequences.
 
@@ -194,7 +199,9 @@ class StoredMessages:
             )
         )
 
-    def delete(self, seq: int, *, erase: bool = False, timeout: float | None = None) -> Procedure[None]:
+    def delete(
+        self, seq: int, *, erase: bool = False, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
         """Delete a message.
 
         Args:
@@ -215,7 +222,7 @@ class StoredMessages:
         )
 
     def _one(
-        self, which: Which, direct: bool | None, timeout: float | None, *, no_headers: bool
+        self, which: Which, direct: bool | None, timeout: float | timedelta | None, *, no_headers: bool
     ) -> Procedure[StoredMessage]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)

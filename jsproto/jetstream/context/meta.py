@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, final
 
 from attrs import frozen
@@ -31,7 +32,11 @@ class Meta:
     js: JetStream
 
     def step_down(
-        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+        self,
+        *,
+        placement: Placement | None = None,
+        wait: bool = True,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
         """Let the leader step down; the name of the new one, empty if that is not waited for.
 
@@ -51,7 +56,7 @@ class Meta:
         )
 
     def remove_server(
-        self, server: str = "", *, peer_id: str = "", timeout: float | None = None
+        self, server: str = "", *, peer_id: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[None]:
         """Take a server that is gone for good out of the cluster: everything on it is placed anew.
 
@@ -70,7 +75,7 @@ class Meta:
         )
 
     def evacuate_server(
-        self, server: str = "", *, peer_id: str = "", timeout: float | None = None
+        self, server: str = "", *, peer_id: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[None]:
         """Let the others take over everything that a server has; it stays in the cluster, with nothing on it (2.15).
 
@@ -97,7 +102,7 @@ class Meta:
         server: str = "",
         cluster: str = "",
         tags: Sequence[str] = (),
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[None]:
         """Move a stream away from a server, or to another cluster or tags. An account may move its own.
 
@@ -122,7 +127,9 @@ class Meta:
             )
         )
 
-    def cancel_move(self, account: str, stream: str, *, timeout: float | None = None) -> Procedure[None]:
+    def cancel_move(
+        self, account: str, stream: str, *, timeout: float | timedelta | None = None
+    ) -> Procedure[None]:
         """Let a stream that is being moved stay where it was. An account may do so with its own.
 
         Raises:
@@ -133,7 +140,7 @@ class Meta:
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: operations.cancel_move(self.js.api, account, stream, timeout=seconds))
 
-    def purge_account(self, account: str, *, timeout: float | None = None) -> Procedure[None]:
+    def purge_account(self, account: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Delete all streams of an account, whether or not it still exists.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Unpack, cast, final
 
 from attrs import evolve, field, frozen
@@ -77,9 +77,9 @@ class Stream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
         """Publish a message that this stream must store, and wait until it has.
@@ -129,13 +129,13 @@ class Stream:
         *,
         max_pending: int = 1000,
         max_bytes: int = 0,
-        ack_timeout: float | None = None,
+        ack_timeout: float | timedelta | None = None,
         retries: int = DEFAULT_RETRIES,
-        retry_wait: float = DEFAULT_RETRY_WAIT,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
         results: bool = True,
         max_results: int = 65_536,
         resend: bool = False,
-        stall_wait: float | None = None,
+        stall_wait: float | timedelta | None = None,
     ) -> PublishWindow:
         """Publish many messages to this stream with many acknowledgements under way; see `JetStream.publish_window`.
 
@@ -178,7 +178,7 @@ class Stream:
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> WholeBatch:
         """Publish messages of which this stream stores all or none; see `JetStream.publish_batch`.
 
@@ -204,8 +204,8 @@ class Stream:
         *,
         batch_id: str | None = None,
         limit: int = MOST_MESSAGES,
-        idle: float = IDLE,
-        timeout: float | None = None,
+        idle: float | timedelta = IDLE,
+        timeout: float | timedelta | None = None,
         eob: bool = False,
     ) -> BatchPublish:
         """Gather messages of which this stream stores all or none; see `JetStream.batch`.
@@ -233,8 +233,8 @@ class Stream:
         gaps: GapMode | str = GapMode.FAIL,
         flow: int = FLOW,
         batch_id: str | None = None,
-        timeout: float | None = None,
-        quiet: float = QUIET,
+        timeout: float | timedelta | None = None,
+        quiet: float | timedelta = QUIET,
     ) -> FastIngest:
         """Publish many messages at the pace of this stream, with few answers; see `JetStream.ingest`.
 
@@ -268,7 +268,11 @@ class Stream:
     # ------------------------------------------------------------------ its care
 
     def info(
-        self, *, subjects_filter: str = "", deleted_details: bool = False, timeout: float | None = None
+        self,
+        *,
+        subjects_filter: str = "",
+        deleted_details: bool = False,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[StreamInfo]:
         """Configuration and state.
 
@@ -285,7 +289,7 @@ class Stream:
         )
 
     def change(
-        self, *, timeout: float | None = None, **settings: Unpack[StreamSettings]
+        self, *, timeout: float | timedelta | None = None, **settings: Unpack[StreamSettings]
     ) -> Procedure[Stream]:
         """Read the configuration, change some settings, write it back with all that was read.
 
@@ -308,7 +312,7 @@ class Stream:
 
         return Procedure(steps)
 
-    def delete(self, *, timeout: float | None = None) -> Procedure[None]:
+    def delete(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Delete it with its consumers and messages.
 
         Raises:
@@ -322,7 +326,7 @@ class Stream:
         filter_subject: str = "",
         seq: int | None = None,
         keep: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[int]:
         """Delete messages, all or some; how many there were.
 
@@ -341,7 +345,7 @@ class Stream:
         wishes = Purge(filter_subject, seq, keep)
         return Procedure(lambda: upkeep.purge_stream(self.js.api, self.name, wishes, timeout=seconds))
 
-    def seal(self, *, timeout: float | None = None) -> Procedure[Stream]:
+    def seal(self, *, timeout: float | timedelta | None = None) -> Procedure[Stream]:
         """Close it for good: nothing can be stored, deleted or changed any more.
 
         Raises:
@@ -350,7 +354,9 @@ class Stream:
         """
         return self.change(sealed=True, timeout=timeout)
 
-    def copy(self, *, timeout: float | None = None, **settings: Unpack[StreamSettings]) -> Procedure[Stream]:
+    def copy(
+        self, *, timeout: float | timedelta | None = None, **settings: Unpack[StreamSettings]
+    ) -> Procedure[Stream]:
         """Make another stream of its configuration, without its messages.
 
         Args:
@@ -376,7 +382,11 @@ class Stream:
         return Procedure(steps)
 
     def step_down(
-        self, *, placement: Placement | None = None, wait: bool = True, timeout: float | None = None
+        self,
+        *,
+        placement: Placement | None = None,
+        wait: bool = True,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[str]:
         """Let its leader step down; the name of the new one, empty if that is not waited for.
 
@@ -398,7 +408,7 @@ class Stream:
             )
         )
 
-    def remove_peer(self, peer: str, *, timeout: float | None = None) -> Procedure[None]:
+    def remove_peer(self, peer: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Take a server out of its group at once; another takes its place.
 
         Args:
@@ -413,7 +423,7 @@ class Stream:
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(lambda: operations.remove_peer(js.api, self.name, peer, timeout=seconds))
 
-    def evacuate_peer(self, peer: str, *, timeout: float | None = None) -> Procedure[None]:
+    def evacuate_peer(self, peer: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Let another server take over what one has of it; only then that one leaves the group (2.15).
 
         Args:
@@ -429,7 +439,7 @@ class Stream:
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(lambda: operations.evacuate_peer(js.api, self.name, peer, timeout=seconds))
 
-    def cancel_move(self, *, timeout: float | None = None) -> Procedure[None]:
+    def cancel_move(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Let its group stay as it was before a change that is still under way, such as a move (2.15).
 
         Raises:
@@ -449,7 +459,7 @@ class Stream:
         chunk_size: int = 0,
         window_size: int = 0,
         check: bool = False,
-        patience: float = PATIENCE,
+        patience: float | timedelta = PATIENCE,
         max_bytes: int = MAX_BYTES,
     ) -> Snapshot:
         """All of it, as chunks of an archive that a server of the same or a later version can restore: a feed.
@@ -506,7 +516,7 @@ class Stream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
         """Make a consumer; one that is there with the same configuration will do.
@@ -535,7 +545,7 @@ class Stream:
         *,
         pedantic: bool = False,
         strict: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
         """Replace the configuration of a consumer: what is not set goes back to the defaults (see ``create_consumer``).
@@ -565,7 +575,7 @@ class Stream:
         pedantic: bool = False,
         strict: bool = False,
         compare: bool = False,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[Consumer]:
         """Update a consumer, or make it if it is not there.
@@ -596,12 +606,12 @@ class Stream:
             )
         )
 
-    def consumer_names(self, *, timeout: float | None = None) -> Procedure[Listed[str]]:
+    def consumer_names(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[str]]:
         """Names of all its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: procedures.consumer_names(self.js.api, self.name, timeout=seconds))
 
-    def consumers(self, *, timeout: float | None = None) -> Procedure[Listed[ConsumerInfo]]:
+    def consumers(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[ConsumerInfo]]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: procedures.consumers(self.js.api, self.name, timeout=seconds))
@@ -614,10 +624,10 @@ class Stream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
@@ -649,10 +659,10 @@ class Stream:
         form: Form = Form.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        idle_heartbeat: float | None = None,
+        expires: float | timedelta = 30.0,
+        idle_heartbeat: float | timedelta | None = None,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         config: ConsumerConfig | None = None,
         **settings: Unpack[OrderedSettings],
     ) -> OrderedConsumer[JsMessage]:
@@ -691,9 +701,9 @@ class Stream:
         headers_only: bool = False,
         max_messages: int = MESSAGES,
         max_bytes: int = BYTES,
-        patience: float = STALLED_AFTER,
+        patience: float | timedelta = STALLED_AFTER,
         name_prefix: str = "",
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> RangeReader:
         """Its messages from one sequence to another, each once and in order, in runs (`Rows`): a feed with a proven end.
 
@@ -747,7 +757,7 @@ class Stream:
         partitions: int = 1,
         max_messages: int = 0,
         way: Way = Way.AUTO,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
     ) -> Procedure[RangePlan]:
         """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
 
@@ -777,7 +787,7 @@ class Stream:
         self,
         config: ConsumerConfig | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         **settings: Unpack[ConsumerSettings],
     ) -> Procedure[tuple[Difference, ...]]:
         """What an existing consumer has otherwise than wished for, setting by setting; empty if all is as it should be.
@@ -804,7 +814,7 @@ class Stream:
         *,
         pedantic: bool,
         strict: bool,
-        timeout: float | None,
+        timeout: float | timedelta | None,
     ) -> Procedure[Consumer]:
         made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
         return self._consumer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, final
 
 from attrs import frozen
@@ -40,8 +41,8 @@ class System:
         server: str = "",
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = STALL,
-        timeout: float | None = None,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Document], ...]]:
         """Ask for anything, by the servers' own word for it: ``ROUTEZ``, ``LEAFZ``, ``RAFTZ`` and so on.
 
@@ -65,7 +66,12 @@ class System:
         )
 
     def statsz(
-        self, *, server: str = "", expect: int = 0, stall: float = STALL, timeout: float | None = None
+        self,
+        *,
+        server: str = "",
+        expect: int = 0,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Statsz], ...]]:
         """The server in numbers; ``active_servers`` says how many there are.
 
@@ -78,7 +84,12 @@ class System:
         )
 
     def varz(
-        self, *, server: str = "", expect: int = 0, stall: float = STALL, timeout: float | None = None
+        self,
+        *,
+        server: str = "",
+        expect: int = 0,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Varz], ...]]:
         """Configuration and state of the server as a whole.
 
@@ -99,8 +110,8 @@ class System:
         config: bool = False,
         leader_only: bool = False,
         expect: int = 0,
-        stall: float = STALL,
-        timeout: float | None = None,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Jsz], ...]]:
         """JetStream on the server: memory, storage, the group of all, and if wished accounts, streams and consumers.
 
@@ -143,8 +154,8 @@ class System:
         limit: int = 0,
         offset: int = 0,
         expect: int = 0,
-        stall: float = STALL,
-        timeout: float | None = None,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Connz], ...]]:
         """Connections of clients.
 
@@ -182,8 +193,8 @@ class System:
         stream: str = "",
         consumer: str = "",
         expect: int = 0,
-        stall: float = STALL,
-        timeout: float | None = None,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Healthz], ...]]:
         """Whether the server is well: ``status`` is ``ok``, or else ``error`` beside it says what is not.
 
@@ -219,8 +230,8 @@ class System:
         *,
         options: Mapping[str, object] | None = None,
         expect: int = 0,
-        stall: float = STALL,
-        timeout: float | None = None,
+        stall: float | timedelta = STALL,
+        timeout: float | timedelta | None = None,
     ) -> Gather[tuple[ServerAnswer[Document], ...]]:
         """What the servers know of one account.
 
@@ -240,7 +251,7 @@ class System:
         seconds = seconds_of(timeout, self.js.timeout)
         return system.ask_account(account, what, options=options, expect=expect, stall=stall, timeout=seconds)
 
-    def user_info(self, *, timeout: float | None = None) -> Gather[ServerAnswer[UserInfo]]:
+    def user_info(self, *, timeout: float | timedelta | None = None) -> Gather[ServerAnswer[UserInfo]]:
         """Who we are to the server: ``user``, ``account`` and ``permissions``. Every account may ask (2.10).
 
         Raises:
