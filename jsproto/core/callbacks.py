@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator
+from types import CodeType
 
 from jsproto.errors import InvalidConfig
 
@@ -30,7 +31,9 @@ def check_callback(function: object, role: str, *, awaits: bool = False) -> None
     while isinstance(function, functools.partial):
         function = function.func
     for each in (function, type(function).__call__):
-        if inspect.iscoroutinefunction(each) and not awaits:
+        if _gives_a_coroutine(each):
+            if awaits:
+                continue
             raise InvalidConfig(
                 f"expected a plain function as {role}, got a coroutine function: nobody awaits it here"
             )
@@ -49,9 +52,16 @@ def check_result(result: object, role: str) -> None:
     if result is None or isinstance(result, (bool, int, str, bytes)):
         return
     kind = type(result).__name__
-    if isinstance(result, (Awaitable, Generator, AsyncGenerator)):
+    if isinstance(result, (Awaitable, Generator, AsyncIterator, map, filter)):
         if isinstance(result, (Coroutine, Generator)):
             result.close()
         raise InvalidConfig(
             f"expected {role} to do its work when it is called, it gave a {kind} that nobody awaits here"
         )
+
+
+def _gives_a_coroutine(function: object) -> bool:
+    """Whether a call gives something to await: ``async def``, or a generator function that `types.coroutine` has marked."""
+    code = getattr(function, "__code__", None)
+    marked = isinstance(code, CodeType) and bool(code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+    return marked or inspect.iscoroutinefunction(function)

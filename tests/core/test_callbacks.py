@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import types
 from unittest.mock import AsyncMock
 
 import pytest
@@ -25,6 +26,19 @@ async def both(*_):
     yield
 
 
+@types.coroutine
+def marked(*_):
+    yield
+
+
+class Pages:
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        raise StopAsyncIteration
+
+
 def plain(*_):
     return True
 
@@ -43,6 +57,8 @@ COROUTINES = [
     functools.partial(functools.partial(waits), 1),
     Waiting(),
     Waiting().method,
+    marked,
+    functools.partial(marked, 1),
 ]
 GENERATORS = [yields, both, functools.partial(yields, 1)]
 
@@ -77,7 +93,10 @@ def test_what_cannot_be_called_is_refused(given):
         check_callback(given, "watch")
 
 
-@pytest.mark.parametrize("call", [waits, yields, both, AsyncMock()])
+@pytest.mark.parametrize(
+    "call",
+    [waits, yields, both, AsyncMock(), marked, Pages, lambda: map(plain, [1]), lambda: filter(plain, [1])],
+)
 def test_a_result_that_nobody_awaits_is_refused_and_closed(call):
     with pytest.raises(InvalidConfig, match="nobody awaits"):
         check_result(call(), "the handler")
