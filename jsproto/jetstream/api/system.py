@@ -99,7 +99,7 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     """The answer of one server.
 
     Raises:
-        InvalidResponse: no JSON object, or one that no server writes.
+        InvalidResponse: no JSON object, or one that no server writes: each server says who it is.
         StatusError: a status instead of an answer.
     """
     if message.status is not None and not message.payload:
@@ -109,6 +109,10 @@ def read_answer(message: Message, form: type[DocumentT]) -> ServerAnswer[Documen
     server = members.pop("server", None)
     named = {each: members.get(each, "") for each in ("name", "id", "host")}
     identity = ServerIdentity.from_wire(named if server is None else server, "a system request")
+    if not identity.id and (server is None or not identity.name):
+        raise InvalidResponse(
+            f"expected the answer of a server, which says who it is, seen {len(message.payload)} bytes {shorten(message.payload)}"
+        )
     error = members.pop("error", None)
     if error is not None:
         return ServerAnswer(form=form, server=identity, error=_words(error))

@@ -113,6 +113,22 @@ def test_what_no_server_writes_is_no_answer(body) -> None:
         read_answer(message(body), Document)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"stream":"S","seq":7}',
+        b'{"stream_name":"S","name":"C"}',
+        b'{"server":{}}',
+        b'{"server":{"host":"h"},"data":{}}',
+        b'{"error":"no"}',
+    ],
+)
+def test_an_answer_that_does_not_say_which_server_it_is_from_is_no_answer(body) -> None:
+    with pytest.raises(InvalidResponse, match="says who it is"):
+        read_answer(message(body), Document)
+
+
 def test_a_status_is_no_answer() -> None:
     with pytest.raises(StatusError, match="408"):
         read_answer(message(b"", b"NATS/1.0 408 Timeout\r\n\r\n"), Document)
