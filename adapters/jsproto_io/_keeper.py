@@ -104,9 +104,11 @@ class Keeper:
     def stop(self) -> None:
         """End, and wait for it; called by nobody who is inside the gate."""
         self._over = True
-        self._nudge.set()
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is None or not thread.is_alive():
+            return  # a fork has no such thread, but may have a copy of the event's lock that it held
+        self._nudge.set()
+        if thread is not threading.current_thread():
             thread.join()
 
     def armed(self, deadline: float | None) -> None:

@@ -196,6 +196,16 @@ def test_a_fork_leaves_the_thread_and_the_connection_with_the_parent(nats_server
 
 
 @pytest.mark.live
+def test_a_fork_stops_a_keeper_whose_event_was_locked_when_it_began(keep):
+    """The copy of a lock that another thread held stays locked for ever in a fork."""
+    keeper = keep(Kept())
+    keeper.start()
+    with keeper._nudge._cond:
+        code = forked(keeper.stop)
+
+    assert code == 0
+
+
 @pytest.mark.parametrize("pump", [False, True])
 def test_many_threads_have_a_client_each(nats_server, pump):
     many, each_sends = 20, 30
