@@ -6,7 +6,7 @@
     jsproto simulate --measure --seeds 0-9             how fast: one consumer, 10 messages a second, all faults
 
 A world that breaks a rule is made small and written as a trace. Exit codes: 0 every rule held; 1 one was broken; 2 the words were
-wrong.
+wrong, or the file of ``--state`` or ``--replay``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jsproto.trace.recording import Record
+
+
+class StateError(JsprotoError, ValueError):
+    """The file of ``simulate --state`` does not say which worlds are done."""
+
 
 #: One finished world, as it is kept: plain numbers and texts.
 Line: TypeAlias = dict[str, "int | float | str"]
@@ -84,7 +89,11 @@ def run(words: argparse.Namespace) -> int:
         return 2
     draw = _draw(words)
     total = _Total(len(words.seeds))
-    done = _done(words)
+    try:
+        done = _done(words)
+    except (StateError, OSError) as error:
+        print(located(words.state, error), file=sys.stderr)
+        return 2
     try:
         with _kept(words.state) as keep:
             for seed in words.seeds:
@@ -244,15 +253,29 @@ def _about(words: argparse.Namespace) -> Line:
 
 
 def _done(words: argparse.Namespace) -> dict[int, Line]:
-    """The worlds that were lived through before, by seed."""
-    if words.state is None or not words.state.exists():
+    """The worlds that were lived through before, by seed; the file is made if it is not there.
+
+    Raises:
+        StateError: a line of the file is none that ``--state`` writes.
+        OSError: the file cannot be read or written.
+    """
+    if words.state is None:
         return {}
     about = _about(words)
     found: dict[int, Line] = {}
-    for text in words.state.read_text(encoding="utf-8-sig").splitlines():
-        line: Line = json.loads(text)
-        if all(line.get(name) == value for name, value in about.items()):
-            found[int(line["seed"])] = line
+    with words.state.open("a+b") as file:
+        file.seek(0)
+        for number, raw in enumerate(file, 1):
+            try:
+                line: Line = json.loads(raw.decode("utf-8-sig"))
+                seed = int(line["seed"])
+                same = all(line.get(name) == value for name, value in about.items())
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                raise StateError(
+                    f"expected a world as --state writes it in line {number}, got {shorten(raw)}"
+                ) from None
+            if same:
+                found[seed] = line
     return found
 
 

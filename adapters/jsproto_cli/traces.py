@@ -1,7 +1,8 @@
 """`jsproto lint`, `replay`, `inspect`, `ladder` and `diff`: traces of any client, read, judged and shown.
 
 Files are raw recordings (``.jsonl``) or traces (``.trace``), told by their first line; a folder stands for all of them below it. Exit
-codes: 0 all is as it must be; 1 there are findings, a divergence, a difference, or a file that cannot be read; 2 the words were wrong.
+codes: 0 all is as it must be; 1 there are findings, a divergence, a difference, or a file that cannot be read; 2 the words were wrong, or
+the file of ``--expect``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
+from jsproto.errors import JsprotoError, shorten
 from jsproto.trace.ladder import as_text, mermaid, rungs, visible
 from jsproto.trace.ledger import seconds
 from jsproto.trace.lint import RULES, Finding, Lint
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 _KINDS: Final = (".jsonl", ".trace")
 #: Rungs that a difference shows before it.
 _CONTEXT: Final = 3
+
+
+class ExpectationError(JsprotoError, ValueError):
+    """The file of ``lint --expect`` does not say which rules must be found."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,7 +90,10 @@ def run_lint(words: argparse.Namespace) -> int:
     files = _files(words.paths)
     if not files:
         return _wrong("expected at least one .jsonl or .trace file")
-    expected = None if words.expect is None else tomllib.loads(words.expect.read_text(encoding="utf-8-sig"))
+    try:
+        expected = None if words.expect is None else _expected(words.expect)
+    except (ExpectationError, OSError) as wrong:
+        return _wrong(located(cast("Path", words.expect), wrong))
     findings, bad, differing = Counter[str](), 0, 0
     if words.as_toml:
         print("# Rules that each recording breaks: `jsproto lint --as-toml` over the folder of recordings.")
@@ -93,7 +102,7 @@ def run_lint(words: argparse.Namespace) -> int:
         findings.update(counted)
         bad += error is not None
         rules = sorted(counted)
-        wanted = None if expected is None else sorted(expected.get(name, []))
+        wanted = None if expected is None else sorted(expected.get(name, ()))
         differs = wanted is not None and wanted != rules
         differing += differs
         if words.as_toml:
@@ -108,6 +117,28 @@ def run_lint(words: argparse.Namespace) -> int:
     if not words.json and not words.as_toml:
         _lint_summary(len(files), findings, bad, differing if expected is not None else None)
     return int(bool(bad or (differing if expected is not None else findings and not words.as_toml)))
+
+
+def _expected(path: Path) -> dict[str, list[str]]:
+    """The rules that must be found, by file.
+
+    Raises:
+        ExpectationError: it is no TOML, or not a table of files with lists of rules.
+        OSError: the file cannot be read.
+    """
+    try:
+        table = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # no UTF-8, or no TOML
+        raise ExpectationError(f"expected TOML as `lint --as-toml` writes it: {error}") from None
+    known = {rule.name for rule in RULES}
+    for name, given in cast("dict[str, object]", table).items():
+        seen: object = given
+        rules = cast("list[object]", given) if isinstance(given, list) else None
+        if rules is None or not all(isinstance(each, str) for each in rules):
+            raise ExpectationError(f"expected a list of rules for {shorten(name)}, got {shorten(seen)}")
+        if unknown := sorted(set(cast("list[str]", rules)) - known):
+            raise ExpectationError(f"expected rules of `lint --rules` for {shorten(name)}, got {unknown}")
+    return cast("dict[str, list[str]]", table)
 
 
 def _judged(path: Path) -> tuple[list[Finding], Counter[str], list[str], str | None]:
@@ -401,5 +432,5 @@ def failed(message: str) -> int:
 
 
 def _wrong(message: str) -> int:
-    print(message, file=sys.stderr)
+    print(visible(message), file=sys.stderr)
     return 2

@@ -110,3 +110,18 @@ def test_words_that_make_no_sense_are_refused(capsys, tmp_path):
     assert "seen ''" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "--seeds", "a-b"])
+
+
+@pytest.mark.parametrize("text", ['{"seed": 1', "[1]", "{}", '{"seed": "x"}', "\xff", "[" * 100_000])
+def test_a_state_that_cannot_be_read_is_told_with_its_line(capsys, tmp_path, text):
+    path = tmp_path / "state"
+    path.write_text('{"seed": 0, "hours": 9}\n' + text, encoding="latin-1")
+
+    assert main(["simulate", "--seeds", "1", "--state", str(path)]) == 2
+
+    assert f"{path}: expected a world as --state writes it in line 2, got " in capsys.readouterr().err
+
+
+def test_a_state_that_cannot_be_written_is_told_before_a_world_is_lived(capsys, tmp_path):
+    assert main(["simulate", "--seeds", "1", "--state", str(tmp_path / "none" / "state")]) == 2
+    assert capsys.readouterr().err == f"{tmp_path}/none/state: No such file or directory\n"

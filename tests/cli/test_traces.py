@@ -96,6 +96,37 @@ def test_what_lint_writes_as_toml_it_takes_as_what_must_be_found(folder, capsys)
     assert "  expected ['ack-twice'], found []" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"good = [", "expected TOML as `lint --as-toml` writes it"),
+        (b"'good' = ['\xff']", "expected TOML as `lint --as-toml` writes it"),
+        (b"a = 1\na = 2", "expected TOML as `lint --as-toml` writes it"),
+        (b"a = " + b"[" * 100_000, "expected TOML as `lint --as-toml` writes it"),
+        (b"good = 'ack-twice'", "expected a list of rules for 'good', got 'ack-twice'"),
+        (b"good = [1]", "expected a list of rules for 'good', got [1]"),
+        (b"[good]\nx = []", "expected a list of rules for 'good'"),
+        (b"good = ['ack-thrice']", "expected rules of `lint --rules` for 'good', got ['ack-thrice']"),
+    ],
+)
+def test_an_expectation_that_cannot_be_read_is_told_before_anything_is_judged(folder, capsys, data, said):
+    path = folder / "expected.toml"
+    path.write_bytes(data)
+
+    assert main(["lint", "--expect", str(path), str(folder)]) == 2
+
+    out, err = capsys.readouterr()
+    assert err.startswith(f"{path}: {said}")
+    assert out == ""
+
+
+def test_an_expectation_that_is_not_there_is_told(folder, capsys):
+    assert main(["lint", "--expect", str(folder / "none.toml"), str(folder)]) == 2
+    assert capsys.readouterr().err == f"{folder}/none.toml: No such file or directory\n"
+    assert main(["lint", "--expect", str(folder), str(folder)]) == 2
+    assert capsys.readouterr().err == f"{folder}: Is a directory\n"
+
+
 def test_the_rules_are_shown_with_what_is_right(capsys):
     assert main(["lint", "--rules"]) == 0
     assert (
