@@ -10,7 +10,8 @@ import pytest
 
 from jsproto.core.events import Connected
 from jsproto.errors import LocalProtocolError, NoResponders, RequestTimeout
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, TERM, Nak, Next, Term
+from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, TERM, AckState, Nak, Next, Term
+from jsproto.jetstream.acking import Acking
 
 pytestmark = pytest.mark.live
 
@@ -174,6 +175,22 @@ def test_a_consumer_that_wants_no_acks_answers_none_from_2_10_on(work, nc, since
             message.ack_confirmed(timeout=2.0)
     else:
         assert message.ack_confirmed(timeout=2.0) is True
+
+
+def test_a_consumer_bound_by_name_is_taken_for_one_that_wants_acks(work, nc):
+    """Nothing on the wire tells it from one that does; only its configuration, or the answer to a confirmed ack."""
+    orders = work(ack_policy="none")
+    orders.publish(3)
+    by_name = orders.stream.consumer("C").next()
+    told = orders.stream.consumer("C").next(acking=Acking(policy="none"))
+    refreshed = orders.stream.consumer("C").refresh().next()
+
+    assert (by_name.ack(), told.ack(), refreshed.ack()) == (True, False, False)
+    assert [each.state for each in (by_name, told, refreshed)] == [
+        AckState.SETTLED,
+        AckState.MUTE,
+        AckState.MUTE,
+    ]
 
 
 def test_with_ack_policy_all_one_ack_is_enough(work, nc):
