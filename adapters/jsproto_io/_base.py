@@ -523,7 +523,7 @@ def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:
 
 def unsettled(item: object) -> bool:
     """Whether a handler gave a message back without a word about it."""
-    return isinstance(item, JsMessage) and item.state in {AckState.OPEN, AckState.CUMULATIVE}
+    return isinstance(item, JsMessage) and item.said in {AckState.OPEN, AckState.CUMULATIVE}
 
 
 def hands_back(feed: Conversation[T]) -> bool:

@@ -107,7 +107,8 @@ class AsyncMessage(JsMessage):
     """A delivery that is settled with ``await``.
 
     Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
-    came without a reply subject; nothing is sent then.
+    came without a reply subject; nothing is sent then. If the server refuses what was written (permissions), `state` is open again as
+    soon as it says so, and a feed that is still open tells it as a notice.
     """
 
     __slots__ = ()
@@ -166,7 +167,8 @@ class SyncMessage(JsMessage):
     """A delivery that is settled by a plain call.
 
     Each verb is ``True`` if it was written, ``False`` if the message is settled already, needs no acknowledgement or
-    came without a reply subject; nothing is sent then.
+    came without a reply subject; nothing is sent then. If the server refuses what was written (permissions), `state` is open again as
+    soon as it says so, and a feed that is still open tells it as a notice.
     """
 
     __slots__ = ()

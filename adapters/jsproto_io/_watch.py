@@ -50,6 +50,7 @@ _SERIOUS: Final[frozenset[Enum]] = frozenset(
         PullNotice.HEARTBEAT_MISSED,
         PullNotice.CONSUMER_DELETED,
         PullNotice.REFUSED,
+        PullNotice.ACK_REFUSED,
         PullNotice.DROPPED,
         PullNotice.AGEING,
         PushNotice.HEARTBEAT_MISSED,

@@ -30,6 +30,7 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
+from jsproto.core.denied import Denied
 from jsproto.core.spares import Inbox, Spares
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
 from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError
@@ -116,6 +117,7 @@ class Port(Stateful):
         clean: the inbox whose one answer has come, for the connection to keep.
         lost: messages that found no place here; counted and reset by the connection.
         up: whether the link is up. Set by the connection, before it tells the conversation.
+        denied: subjects of refused publishes, of the whole connection.
         commands: what is to be sent, in order; drained by the connection.
         notices: ``(kind, detail)`` for the event stream; drained by the connection.
     """
@@ -131,6 +133,7 @@ class Port(Stateful):
         "before",
         "clean",
         "commands",
+        "denied",
         "fences",
         "generation",
         "inbox",
@@ -170,6 +173,7 @@ class Port(Stateful):
         *,
         sids: Sids | None = None,
         spares: Spares | None = None,
+        denied: Denied | None = None,
         post: Post | None = None,
         inbox_root: str = "_INBOX.P",
         mux_root: str = "_INBOX.R",
@@ -194,6 +198,7 @@ class Port(Stateful):
         self.clean: Inbox | None = None
         self._sids = sids or Sids(number)
         self._spares = spares
+        self.denied = Denied() if denied is None else denied
         self._post = post
         self._inbox_root = inbox_root
         self._mux_root = mux_root

@@ -24,11 +24,12 @@ from attrs import define
 
 from jsproto.core.agenda import Agenda
 from jsproto.core.conversation import Conversation, Port, Sids
+from jsproto.core.denied import Denied
 from jsproto.core.events import Event, Notice, NoticeKind, Ready
 from jsproto.core.outbound import Outbound
 from jsproto.core.router import MUX_SID, Router
 from jsproto.core.spares import Inbox, Spares
-from jsproto.errors import JsprotoError, LocalProtocolError, SubscriptionLimit
+from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation, SubscriptionLimit
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.encoder import encode, encode_publish
 from jsproto.wire.frames import Delivery
@@ -100,6 +101,7 @@ class Exchange:
 
     __slots__ = (
         "_answered",
+        "_denied",
         "_drains",
         "_gave_up",
         "_moved",
@@ -133,6 +135,8 @@ class Exchange:
         self.up = False
         self._sids = Sids()
         self._spares = Spares()
+        #: Publishes that the server refused, for those who want to know what became of theirs.
+        self._denied = Denied()
         self._numbers = 0
         self._muxed = False
         self._pongs: deque[Fence] = deque()
@@ -156,6 +160,7 @@ class Exchange:
             self._numbers,
             sids=self._sids,
             spares=self._spares,
+            denied=self._denied,
             post=self._post,
             inbox_root=router.inbox_root,
             mux_root=router.mux_root,
@@ -322,6 +327,8 @@ class Exchange:
         """The server refused a command: whoever sent one like that knows what it means."""
         if subject == self.router.mux_subject:
             self._muxed = False  # whoever calls next tries it again, and hears of it too
+        if isinstance(error, PermissionViolation) and error.operation == "publish":
+            self._denied.add(subject)
         for conversation in list(self.router.conversations.values()):
             conversation.refused(subject, error, now)
             self.stir(conversation, now)

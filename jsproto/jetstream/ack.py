@@ -5,8 +5,8 @@ a few fixed bodies there (`Verb`) settles the delivery, or asks for more time. T
 that it does not know, it ignores it (2.15.1, consumer.go ``processAck``), so the exact bytes are written down here, once.
 
 What may be said when is the automaton `AckState`, a table: any number of in-progress, then at most one terminal ack, then
-nothing; only when it is known that the terminal ack did not go out, or a confirmation of it did not come, the delivery is
-open again. A delivery of a consumer with ack policy none is `MUTE` from the start, one of a consumer with ack policy all
+nothing; only when it is known that the terminal ack did not go out, or that the server refused it, or a confirmation of it did not
+come, the delivery is open again. A delivery of a consumer with ack policy none is `MUTE` from the start, one of a consumer with ack policy all
 is `CUMULATIVE`, if the policy is known. The state belongs to the delivery; there is one per `JsMessage`, and a copy of a
 message is the message.
 """
@@ -56,7 +56,7 @@ class AckFact(Word):
     CONFIRMED = "CONFIRMED"
     #: The request failed: refused, no answer in time, or the link was lost.
     UNCONFIRMED = "UNCONFIRMED"
-    #: What was taken for sent is known not to have left.
+    #: What was taken for sent is known not to have left, or not to have been taken.
     UNSENT = "UNSENT"
 
 
@@ -348,6 +348,17 @@ class AckSubject(NamedTuple):
         front = f"{self.domain or '_'}.{self.account_hash}." if self.account_hash else ""
         back = f".{self.tail}" if self.tail else ""
         return f"$JS.ACK.{front}{self.stream}.{self.consumer}.{'.'.join(map(str, numbers))}{back}"
+
+
+def is_ack_for(subject: str, stream: str, consumer: str) -> bool:
+    """Whether this is where deliveries of this consumer are acknowledged."""
+    if not subject.startswith(ACK_ROOT):
+        return False
+    try:
+        parsed = AckSubject.parse(subject)
+    except InvalidAckSubject:
+        return False
+    return (parsed.stream, parsed.consumer) == (stream, consumer)
 
 
 def _invalid(reply: str, expected: str) -> InvalidAckSubject:

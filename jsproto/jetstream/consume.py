@@ -282,6 +282,7 @@ class Consume(PullFeed[M]):
 
     def link_up(self, now: float) -> None:
         """The inbox is a fresh one: pull at once for all that there is room for."""
+        super().link_up(now)
         self._pace.restart()
         self._guard.restart()
         self._budget.whole = False
@@ -330,6 +331,7 @@ class Consume(PullFeed[M]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server, or our own encoder, does not let a pull or the subscription through."""
+        super().refused(subject, error, now)
         if not self.ended and subject in {self.subject, self.port.subject}:
             self.port.notify(PullNotice.REFUSED, error)
             self._finish(End.REFUSED, error, left=True)

@@ -179,6 +179,7 @@ class Fetch(PullFeed[M]):
 
     def link_up(self, now: float) -> None:
         """Ask now, if it was opened without a link."""
+        super().link_up(now)
         if self.state is FetchState.WAITING:
             self._ask(now)
         self._beat(now)
@@ -219,6 +220,7 @@ class Fetch(PullFeed[M]):
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server, or our own encoder, does not let the pull or the subscription through."""
+        super().refused(subject, error, now)
         if not self.ended and subject in {self.subject, self.port.subject}:
             self._finish(End.REFUSED, error)
 

@@ -57,16 +57,16 @@ class AckFloor(Stateful):
         try:
             sequence = message.metadata.stream_sequence
         except InvalidAckSubject:
-            message.state = OPEN  # nobody knows what is before it
+            message.said = OPEN  # nobody knows what is before it
             return
         if sequence <= self.stream_sequence:
-            message.state = SETTLED
+            message.said = SETTLED
             self.covered += 1
             return
         self._count += 1
         heappush(self._pending, (sequence, self._count, message))
         if len(self._pending) > self._bound:
-            self._keep((at, message) for _, at, message in self._pending if message.state is not SETTLED)
+            self._keep((at, message) for _, at, message in self._pending if message.said is not SETTLED)
 
     def ack(self, message: JsMessage) -> None:
         """A message was acked: so is everything before it."""
@@ -78,14 +78,14 @@ class AckFloor(Stateful):
         pending = self._pending
         while pending and pending[0][0] <= self.stream_sequence:
             _, _, each = heappop(pending)
-            if each.state is CUMULATIVE:
-                each.state = SETTLED
+            if each.said is CUMULATIVE:
+                each.said = SETTLED
                 self.covered += 1
 
     @property
     def pending(self) -> tuple[JsMessage, ...]:
         """What is above the floor and not settled, by stream sequence."""
-        return tuple(each for _, _, each in sorted(self._pending) if each.state is not SETTLED)
+        return tuple(each for _, _, each in sorted(self._pending) if each.said is not SETTLED)
 
     # ------------------------------------------------------------------ state
 

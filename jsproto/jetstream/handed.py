@@ -115,7 +115,7 @@ class HandedOut(Stateful):
         self._came = 0
         due = max(cast("float", self.due) + self.every, now)
         self.due = due if self._held or at_hand else None
-        return Beat([each for each in ripe if each.state is not SETTLED], self._waiting)
+        return Beat([each for each in ripe if each.said is not SETTLED], self._waiting)
 
     def clear(self) -> None:
         """Nothing is to be looked after any more."""
@@ -128,17 +128,17 @@ class HandedOut(Stateful):
     @property
     def open(self) -> list[JsMessage]:
         """What is in the user's hands and not settled, oldest first."""
-        return [each for each in self._held if each.state is not SETTLED]
+        return [each for each in self._held if each.said is not SETTLED]
 
     @property
     def empty(self) -> bool:
         """Whether nothing is in the user's hands but what is settled."""
-        return all(each.state is SETTLED for each in self._held)
+        return all(each.said is SETTLED for each in self._held)
 
     def _let_go(self) -> None:
         held, ripe = self._held, self._ripe
-        self._ripe = sum(each.state is not SETTLED for each in held[:ripe])
-        self._held = [each for each in held if each.state is not SETTLED]
+        self._ripe = sum(each.said is not SETTLED for each in held[:ripe])
+        self._held = [each for each in held if each.said is not SETTLED]
         self._bound = 2 * len(self._held) + _SLACK
 
     # ------------------------------------------------------------------ state
@@ -155,7 +155,7 @@ class HandedOut(Stateful):
 
 def written(messages: Iterable[JsMessage]) -> object:
     """Messages as plain data."""
-    return [(each.frame, each.state.name) for each in messages]
+    return [(each.frame, each.said.name) for each in messages]
 
 
 def read(data: object) -> list[JsMessage]:

@@ -1,7 +1,8 @@
 """A message that a consumer delivered: a core message with the state of its acknowledgement.
 
 Theory. It stays a thin object over the parser's tuple; what its reply subject says is read when somebody asks
-(`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.ack`.
+(`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.ack`. Whether the server has
+refused what was written is looked up only when somebody asks for the `state` of a settled message, or settles it again.
 
 Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.once.Once`:
 
@@ -25,7 +26,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Protocol, cast, final
 
-from jsproto.core.conversation import Call
+from jsproto.core.conversation import Call, Conversation
 from jsproto.core.message import Message
 from jsproto.core.numbers import seconds
 from jsproto.core.once import Once, Write
@@ -58,19 +59,37 @@ class JsMessage(Message):
 
     Attributes:
         feed: the conversation that it came through, or whatever else made it.
-        state: how far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none, and
-            `CUMULATIVE` if it is all.
+        said: what was said of its acknowledgement, whatever became of that; `state` knows what the server refused.
     """
 
-    __slots__ = ("_metadata", "feed", "state")
+    __slots__ = ("_metadata", "feed", "said")
 
     def __init__(self, frame: Delivery, feed: object = None, state: AckState = OPEN) -> None:  # pyright: ignore[reportMissingSuperCall]
         # Not through super().__init__: this runs once per message, and the call would cost half as much again.
         self.frame = frame
         self._headers = None
         self.feed = feed
-        self.state = state
+        self.said = state
         self._metadata: AckSubject | None = None
+
+    @property
+    def state(self) -> AckState:
+        """How far its acknowledgement is; `MUTE` from the start if the consumer's ack policy is none, and `CUMULATIVE` if it is all.
+
+        A message is open again if the server has refused what settled it (``-ERR``, permissions). The server says so some time after
+        the ack was written, and says nothing to one that it takes.
+        """
+        if (
+            self.said is SETTLED
+            and isinstance(self.feed, Conversation)
+            and self.feed.port.denied.take(self.reply)
+        ):
+            self.said = OPEN
+        return self.said
+
+    @state.setter
+    def state(self, state: AckState) -> None:
+        self.said = state
 
     @property
     def metadata(self) -> AckSubject:
@@ -96,10 +115,10 @@ class JsMessage(Message):
 
     def told(self, fact: AckFact) -> bool:
         """Move the ack state; ``False`` if that can't happen now, and nothing was changed."""
-        state = TRANSITIONS[self.state].get(fact)
+        state = TRANSITIONS[self.said].get(fact)
         if state is None:
             return False
-        self.state = state
+        self.said = state
         return True
 
     def settle_by(self, write: Write) -> bool:
@@ -112,23 +131,25 @@ class JsMessage(Message):
             InvalidAckSubject: it is open, and its reply subject is not that of a delivery.
         """
         reply = self.frame[2]
-        state = self.state
+        state = self.said
         if reply[:8] != ACK_ROOT or (state is not OPEN and state is not CUMULATIVE):
-            _once(self)
-            return False
+            if reply[:8] != ACK_ROOT or self.state is not OPEN:
+                _once(self)
+                return False
+            state = OPEN
         try:
             frame = f"PUB {reply} 4\r\n+ACK\r\n".encode()
         except UnicodeEncodeError:  # a name that is no UTF-8 goes back as it came
             frame = b"PUB %b 4\r\n+ACK\r\n" % reply.encode("utf-8", "surrogateescape")
         write(frame)
-        self.state = SETTLED
+        self.said = SETTLED
         if state is CUMULATIVE:
             _cover(self)
         return True
 
     def repeated(self) -> bool:
         """Whether it was settled before."""
-        return self.state is SETTLED or self.state is ASKED
+        return self.said is SETTLED or self.said is ASKED
 
     def __copy__(self) -> JsMessage:
         return self
@@ -184,8 +205,9 @@ class AckedAll:
         Raises:
             InvalidAckSubject: the reply subject of an open one is not that of a delivery; none was written.
         """
-        replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
+        replies = [each.frame[2] for each in self.messages if each.said is OPEN and each.frame[2]]
         if len(replies) < len(self.messages):
+            replies = [each.frame[2] for each in self.messages if each.state is OPEN and each.frame[2]]
             replies += [each.frame[2] for each in self._last()]
         if not replies:
             return False
@@ -200,12 +222,12 @@ class AckedAll:
     def _mark(self) -> None:
         cumulative = False
         for each in self.messages:
-            if each.state is OPEN and each.frame[2]:
-                each.state = SETTLED
-            elif each.state is CUMULATIVE:
+            if each.said is OPEN and each.frame[2]:
+                each.said = SETTLED
+            elif each.said is CUMULATIVE:
                 cumulative = True
         for each in self._last() if cumulative else ():
-            each.state = SETTLED
+            each.said = SETTLED
             _cover(each)
 
     def repeated(self) -> bool:
@@ -216,7 +238,7 @@ class AckedAll:
         """The last message of each feed with ack policy all."""
         last: dict[int, JsMessage] = {}
         for each in self.messages:
-            if each.state is not CUMULATIVE or not each.frame[2]:
+            if each.said is not CUMULATIVE or not each.frame[2]:
                 continue
             known = last.setdefault(id(each.feed), each)
             if known.metadata.stream_sequence < each.metadata.stream_sequence:

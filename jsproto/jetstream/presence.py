@@ -24,6 +24,13 @@ def info_subject(subject: str) -> str:
     return f"{prefix}CONSUMER.INFO.{names}" if prefix else ""
 
 
+def names_of(subject: str) -> tuple[str, str]:
+    """The stream and the consumer that are pulled from by this NEXT subject; empty if it is no such subject."""
+    _, found, names = subject.rpartition(_NEXT)
+    stream, _, consumer = names.partition(".") if found else ("", "", "")
+    return stream, consumer
+
+
 def absence(body: bytes, subject: str, inactive_threshold: float) -> JetStreamError | None:
     """The error if the answer says that there is no such consumer or stream, else ``None``.
 
@@ -32,7 +39,7 @@ def absence(body: bytes, subject: str, inactive_threshold: float) -> JetStreamEr
         subject: the NEXT subject.
         inactive_threshold: the consumer's in seconds, 0 if it is not known or there is none.
     """
-    stream, _, consumer = subject.rpartition(_NEXT)[2].partition(".")
+    stream, consumer = names_of(subject)
     about = Asked(what="a pull", stream=stream, consumer=consumer)
     try:
         answer(body, about, AnswerType.CONSUMER_INFO)

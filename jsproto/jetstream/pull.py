@@ -59,6 +59,9 @@ class PullNotice(Enum):
     CONSUMER_DELETED = "CONSUMER_DELETED"
     #: The server refuses for good (`StatusError`, `PermissionViolation`).
     REFUSED = "REFUSED"
+    #: The server lets no ack through (`PermissionViolation`, which names the subject): what was settled comes again, and its message
+    #: is open. Once for each link.
+    ACK_REFUSED = "ACK_REFUSED"
     #: This client is the pinned one (the pin id).
     PINNED = "PINNED"
     #: Another client is pinned now (`PinLost`).

@@ -22,12 +22,23 @@ from jsproto.core.conversation import Conversation
 from jsproto.core.feed import Backlog
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError, LocalProtocolError
-from jsproto.jetstream.ack import ACK_ROOT, CUMULATIVE, IN_PROGRESS, MUTE, NAK, OPEN, TRANSITIONS, AckFact
+from jsproto.jetstream.ack import (
+    ACK_ROOT,
+    CUMULATIVE,
+    IN_PROGRESS,
+    MUTE,
+    NAK,
+    OPEN,
+    TRANSITIONS,
+    AckFact,
+    is_ack_for,
+)
 from jsproto.jetstream.acking import Acking
 from jsproto.jetstream.floor import AckFloor
 from jsproto.jetstream.handed import HandedOut
 from jsproto.jetstream.liveness import Liveness
 from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.presence import names_of
 from jsproto.jetstream.pull import PullNotice
 from jsproto.jetstream.status import Row, pull_error
 from jsproto.signals import Ended, NeedData
@@ -72,6 +83,7 @@ class PullFeed(Conversation[M], Generic[M]):
     """
 
     __slots__ = (
+        "_barred",
         "_make",
         "acking",
         "backlog",
@@ -87,6 +99,7 @@ class PullFeed(Conversation[M], Generic[M]):
 
     STATE: ClassVar[Codecs] = {
         **Conversation.STATE,
+        "_barred": PLAIN,
         "backlog": PART,
         "floor": PART,
         "hands": PART,
@@ -105,6 +118,8 @@ class PullFeed(Conversation[M], Generic[M]):
         self.hands = HandedOut(acking.every) if acking.every else _NO_HANDS
         self.floor = AckFloor() if acking.state is CUMULATIVE else _NO_FLOOR
         self.prolonged = 0
+        # It was said for this link that acks are refused.
+        self._barred = False
         self._make: Make[M] | None = None
         self.message: Make[M] = message or cast("Make[M]", JsMessage)
         self.backlog = Backlog()
@@ -142,6 +157,16 @@ class PullFeed(Conversation[M], Generic[M]):
         self.floor.ack(message)
 
     # ------------------------------------------------------------------ facts
+
+    def link_up(self, now: float) -> None:
+        """Who may do what can be different on a new link."""
+        self._barred = False
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """The server, or our own encoder, does not let something through. If it is an ack of this consumer, the user is told once."""
+        if not self._barred and is_ack_for(subject, *names_of(self.subject)):
+            self._barred = True
+            self.port.notify(PullNotice.ACK_REFUSED, error)
 
     def delivered(self, run: Sequence[Delivery], now: float) -> None:
         """Messages and statuses of one sid, in order."""
@@ -200,8 +225,8 @@ class PullFeed(Conversation[M], Generic[M]):
             raise LocalProtocolError(
                 f"expected a factory of JsMessage where acknowledgements are looked after, it made {type(message).__name__}"
             )
-        message.state = self.acking.state
-        if message.state is CUMULATIVE:
+        message.said = self.acking.state
+        if message.said is CUMULATIVE:
             self.floor.hand(message)
         if self.acking.keeps:
             self.hands.hand(message)
@@ -214,7 +239,7 @@ class PullFeed(Conversation[M], Generic[M]):
             aged = hands.ageing
             held, ripe = hands.beat(now, self.backlog.count)
             if self.acking.keeps:
-                replies = [each.reply for each in held if AckFact.PROGRESSED in TRANSITIONS[each.state]]
+                replies = [each.reply for each in held if AckFact.PROGRESSED in TRANSITIONS[each.said]]
                 replies += [frame[REPLY] for frame in islice(self.backlog.frames() if ripe else (), ripe)]
                 for reply in replies:
                     self.port.publish(Publish(reply, _WPI))

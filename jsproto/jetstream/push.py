@@ -34,7 +34,7 @@ from jsproto.core.feed import Backlog
 from jsproto.core.procedure import Script, Steps
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation
-from jsproto.jetstream.ack import ACK_ROOT, NAK, OPEN
+from jsproto.jetstream.ack import ACK_ROOT, NAK, OPEN, is_ack_for
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.procedures import DEFAULT_TIMEOUT, delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
@@ -127,6 +127,7 @@ class PushSubscription(PushFeed[M]):
     """
 
     __slots__ = (
+        "_barred",
         "_create",
         "_early",
         "_early_bounds",
@@ -148,6 +149,7 @@ class PushSubscription(PushFeed[M]):
         "_locate": PART,
         "_create": PART,
         "_remove": PART,
+        "_barred": PLAIN,
         "_early": PART,
         "_early_bounds": PART,
         "_fence": PLAIN,
@@ -183,6 +185,8 @@ class PushSubscription(PushFeed[M]):
         self._flushed = False
         # Told to end before it was bound.
         self._stopping = False
+        # It was said for this link that acks are refused.
+        self._barred = False
 
     # ------------------------------------------------------------------ the consumer
 
@@ -305,6 +309,7 @@ class PushSubscription(PushFeed[M]):
 
     def link_up(self, now: float) -> None:
         """The interest is there again, and the server goes on."""
+        self._barred = False
         for script in self._scripts:
             script.link_up(self.port, now)
         if self.state is PushState.BOUND:
@@ -324,6 +329,13 @@ class PushSubscription(PushFeed[M]):
         elif not of_interest and self.flow.answered and subject == self.flow.answered:
             self.flow.forget()
             self.port.notify(PushNotice.REFUSED, error)
+        elif not self._barred and self._acks_at(subject):
+            self._barred = True
+            self.port.notify(PushNotice.REFUSED, error)
+
+    def _acks_at(self, subject: str) -> bool:
+        info = self.info
+        return info is not None and is_ack_for(subject, info.stream_name, info.name)
 
     def failed(self, error: JsprotoError, now: float) -> None:
         """End with an error, behind what is at hand."""
@@ -453,7 +465,7 @@ class PushSubscription(PushFeed[M]):
     @property
     def _in_hand(self) -> bool:
         """Whether the reader has something that is not settled."""
-        return any(each.state is OPEN for each in cast("list[JsMessage]", self._held))
+        return any(each.said is OPEN for each in cast("list[JsMessage]", self._held))
 
     def _stop(self, now: float) -> None:
         """Unsubscribe."""

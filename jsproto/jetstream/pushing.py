@@ -74,7 +74,7 @@ class PushNotice(Enum):
     GAP = "GAP"
     #: A status that this version does not know and that ends nothing (`UnknownStatus`).
     UNKNOWN_STATUS = "UNKNOWN_STATUS"
-    #: The server did not take a flow-control answer or an acknowledgement (the error).
+    #: The server did not take a flow-control answer, or lets no ack through (the error); of acks once for each link.
     REFUSED = "REFUSED"
     #: Messages that nobody took went back to the server (their number).
     RETURNED = "RETURNED"
@@ -256,7 +256,7 @@ class PushFeed(Conversation[M], Generic[M]):
         frame = waiting.popleft()
         made = self.message(frame, self)
         if self._mute:
-            cast("JsMessage", made).state = MUTE
+            cast("JsMessage", made).said = MUTE
         if self._careful:
             self._held.append(made)
         if self.flow.marks and not waiting:
@@ -274,7 +274,7 @@ class PushFeed(Conversation[M], Generic[M]):
         made = [make(frame, self) for frame in frames]
         if self._mute:
             for each in made:
-                cast("JsMessage", each).state = MUTE
+                cast("JsMessage", each).said = MUTE
         if self._careful:
             self._held.extend(made)
         if self.flow.marks:
@@ -303,7 +303,7 @@ class PushFeed(Conversation[M], Generic[M]):
         if not self.port.up:
             return
         for each in cast("list[JsMessage]", self._owed):
-            if each.state is OPEN and each.reply:
+            if each.said is OPEN and each.reply:
                 self.port.publish(Publish(each.reply, _ACK))
                 each.told(AckFact.SENT)
         self._owed.clear()
@@ -511,9 +511,9 @@ class PushFeed(Conversation[M], Generic[M]):
 
     def _again(self, frame: Delivery, state: str) -> M:
         made = self.message(frame, self)
-        cast("JsMessage", made).state = AckState[state]
+        cast("JsMessage", made).said = AckState[state]
         return made
 
 
 def _written(messages: list[M]) -> Written:
-    return [(each.frame, each.state.name) for each in cast("list[JsMessage]", messages)]
+    return [(each.frame, each.said.name) for each in cast("list[JsMessage]", messages)]

@@ -879,7 +879,7 @@ def test_b034_a_missing_permission_ends_the_consume():
     rig.consume.refused(NEXT, error, 0.2)
 
     assert (rig.notices(), rig.said(), rig.consume.reason) == (
-        [PullNotice.REFUSED],
+        [PullNotice.ACK_REFUSED, PullNotice.REFUSED],
         [Unsub("2"), Ping()],
         End.REFUSED,
     )
