@@ -9,6 +9,9 @@ The local deadline lies behind the server's expiry (ADR-37), so that what is sen
 that ends before the server has said so leaves with UNSUB and a fence; what still comes in front of the fence is given
 back. After a status or a full batch nothing can come any more.
 
+A fetch that is open for longer than ``ack_wait`` is sent its own messages again, since nobody has settled them. They are handed out like
+any other delivery, and the user is told once: the second delivery of a sequence that is not below the fetch's first can hardly be news.
+
 Opened without a link it waits for one, as long as its time allows.
 
 The mode `FetchMode.NO_WAIT` is sent without an expiry, else an empty stream would be waited for. At a full ack window
@@ -24,9 +27,11 @@ from typing import ClassVar, Final, cast
 from jsproto.core.conversation import Wish
 from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot, Word
 from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
+from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
 from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.liveness import liveness_of
+from jsproto.jetstream.presence import names_of
 from jsproto.jetstream.pull import (
     BYTES_BATCH,
     OpenPull,
@@ -38,7 +43,7 @@ from jsproto.jetstream.pull import (
 )
 from jsproto.jetstream.pulling import M, Make, PullFeed
 from jsproto.jetstream.status import End, Verdict, judge, pending_of
-from jsproto.wire.frames import SUBJECT, Delivery
+from jsproto.wire.frames import REPLY, SUBJECT, Delivery
 
 __all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
 
@@ -112,7 +117,9 @@ class Fetch(PullFeed[M]):
     """
 
     __slots__ = (
+        "_again_from",
         "_fence",
+        "_first",
         "_opened",
         "_queued",
         "_trusts",
@@ -129,7 +136,9 @@ class Fetch(PullFeed[M]):
 
     STATE: ClassVar[Codecs] = {
         **PullFeed.STATE,
+        "_again_from": PLAIN,
         "_fence": PLAIN,
+        "_first": PLAIN,
         "_opened": PLAIN,
         "_queued": PLAIN,
         "_trusts": PLAIN,
@@ -161,6 +170,9 @@ class Fetch(PullFeed[M]):
         self._queued = False
         self._until = inf
         self._fence = 0
+        # The reply subject of the first message, and from when on a message may come again for its ack_wait.
+        self._first = ""
+        self._again_from = 0.0
 
     # ------------------------------------------------------------------ facts
 
@@ -322,13 +334,33 @@ class Fetch(PullFeed[M]):
             size = sum(map(pinned_size if may_pin else message_size, data))
             self.size += size
             pull.size += size
+        if self._first and now >= self._again_from:
+            self._look_for_copies(data)
         if pull.got == pull.batch:
             # Where bytes are bounded too, the server (2.10 on) still says 409 Batch Completed.
             self._finish(End.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING)
         elif self.options.max_bytes and pull.owed_bytes == 0:
             self._finish(End.BYTES_SPENT)
+        elif not self._first:
+            self._first = data[0][REPLY]
+            self._again_from = now + (self.acking.wait or 0.0)
         if surplus:
             self._give_back(surplus)
+
+    def _look_for_copies(self, data: list[Delivery]) -> None:
+        """Whether messages come again that this fetch has got before; it costs two looks into a text for each run of messages."""
+        new = ".{}.{}.1.".format(*names_of(self.subject))
+        if new in data[0][REPLY] and new in data[-1][REPLY]:
+            return
+        try:
+            least = AckSubject.parse(self._first).stream_sequence
+            replies = [AckSubject.parse(frame[REPLY]) for frame in data]
+        except InvalidAckSubject:
+            return  # the message says so itself when it is asked for its metadata
+        again = sum(reply.num_delivered > 1 and reply.stream_sequence >= least for reply in replies)
+        if again:
+            self._again_from = inf
+            self.port.notify(PullNotice.REDELIVERED, again)
 
     def _status(self, frame: Delivery, block: bytes, status: tuple[int, str], now: float) -> None:
         pull = self.pull

@@ -72,6 +72,9 @@ class PullNotice(Enum):
     UNKNOWN_STATUS = "UNKNOWN_STATUS"
     #: Messages wait at hand for so long that the server will deliver them again (their number). Once per spell.
     AGEING = "AGEING"
+    #: A fetch gets messages again that it got before (how many came in one go): it has been open for longer than the consumer's
+    #: ack_wait, or they were nak'd. Once for each fetch. Of a consumer with other readers they may have been with another one before.
+    REDELIVERED = "REDELIVERED"
     #: Messages came after the end and went back to the server (their number).
     RETURNED = "RETURNED"
     #: Messages that nobody took are lost to this reader: their consumer wants no acks (their number).

@@ -80,6 +80,73 @@ def fenced(fetch: Fetch[JsMessage]) -> None:
     fetch.fenced(fetch.port.fences.popleft(), 0.0)
 
 
+def delivered(fetch: Fetch[JsMessage], *numbers: tuple[int, int]):
+    """Messages by sequence and number of deliveries."""
+    return [
+        (fetch.port.sid, "s.a", f"$JS.ACK.S.C.{times}.{n}.{n}.1795811553265218855.0", None, b"x")
+        for n, times in numbers
+    ]
+
+
+# ------------------------------------------------------------------ a fetch that outlasts ack_wait
+
+
+def test_a_fetch_that_gets_its_own_messages_again_says_so_once():
+    fetch = started(max_messages=9, expires=5.0)
+    fetch.delivered(delivered(fetch, (4, 1), (7, 1)), 0.1)
+    assert fetch.port.notices == []
+
+    fetch.delivered(delivered(fetch, (4, 2), (7, 2), (8, 1)), 1.1)
+    fetch.delivered(delivered(fetch, (4, 3), (7, 3)), 2.1)
+
+    assert fetch.port.notices == [(PullNotice.REDELIVERED, 2)]
+    assert taken(fetch) == [4, 7, 4, 7, 8, 4, 7], "each delivery is handed out"
+
+
+def test_a_copy_that_fills_the_fetch_is_told_too():
+    fetch = started(max_messages=2, expires=5.0)
+    fetch.delivered(delivered(fetch, (4, 1)), 0.1)
+    fetch.delivered(delivered(fetch, (4, 2)), 1.1)
+
+    assert (fetch.reason, fetch.port.notices) == (End.FILLED, [(PullNotice.REDELIVERED, 1)])
+
+
+def test_copies_at_the_end_of_a_run_are_seen():
+    fetch = started(max_messages=9, expires=5.0)
+    fetch.delivered(delivered(fetch, (4, 1)), 0.1)
+    fetch.delivered(delivered(fetch, (5, 1), (4, 2)), 1.1)
+
+    assert fetch.port.notices == [(PullNotice.REDELIVERED, 1)]
+
+
+@pytest.mark.parametrize("wait", [None, 5.0])
+def test_what_was_with_another_reader_before_is_no_copy(wait):
+    fetch = started(max_messages=9, expires=5.0, acking=Acking(wait=wait))
+    fetch.delivered(delivered(fetch, (4, 3), (7, 1)), 0.1)
+    fetch.delivered(delivered(fetch, (3, 2), (8, 1)), 1.1)
+    fetch.delivered(delivered(fetch, (9, 1)), 1.2)
+
+    assert fetch.port.notices == []
+
+
+def test_nothing_comes_again_before_a_known_ack_wait_is_over():
+    fetch = started(max_messages=9, expires=5.0, acking=Acking(wait=1.0))
+    fetch.delivered(delivered(fetch, (4, 1)), 0.1)
+    fetch.delivered(delivered(fetch, (5, 2)), 1.0)
+    assert fetch.port.notices == []
+
+    fetch.delivered(delivered(fetch, (4, 2)), 1.2)
+    assert fetch.port.notices == [(PullNotice.REDELIVERED, 1)]
+
+
+def test_a_message_that_says_nothing_readable_of_its_deliveries_is_no_copy():
+    fetch = started(max_messages=9, expires=5.0)
+    fetch.delivered(delivered(fetch, (4, 1)), 0.1)
+    fetch.delivered([(fetch.port.sid, "s.a", "$JS.ACK.odd", None, b"x")], 1.1)
+
+    assert fetch.port.notices == []
+
+
 # ------------------------------------------------------------------ the request
 
 
