@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Protocol, cast, final
 
-from jsproto.core.conversation import Call, Conversation
+from jsproto.core.conversation import Call, Port
 from jsproto.core.message import Message
 from jsproto.core.numbers import seconds
 from jsproto.core.once import Once, Write
@@ -79,12 +79,10 @@ class JsMessage(Message):
         A message is open again if the server has refused what settled it (``-ERR``, permissions). The server says so some time after
         the ack was written, and says nothing to one that it takes.
         """
-        if (
-            self.said is SETTLED
-            and isinstance(self.feed, Conversation)
-            and self.feed.port.denied.take(self.reply)
-        ):
-            self.said = OPEN
+        if self.said is SETTLED:
+            port: object = getattr(self.feed, "port", None)
+            if isinstance(port, Port) and port.denied.take(self.reply):
+                self.said = OPEN
         return self.said
 
     @state.setter

@@ -887,6 +887,29 @@ def test_b034_a_missing_permission_ends_the_consume():
         rig.consume.take(0.1)
 
 
+def test_that_acks_are_refused_is_told_once_for_each_link():
+    rig = Rig()
+    error = PermissionViolation("no")
+    for number in (1, 2):
+        rig.consume.refused(f"$JS.ACK.S.C.1.{number}.{number}.1.1", error, 0.1)
+    assert rig.notices() == [PullNotice.ACK_REFUSED]
+    rig.down()
+    rig.up()
+    rig.consume.refused("$JS.ACK.S.C.1.3.3.1.1", error, 0.2)
+
+    assert rig.notices() == [PullNotice.ACK_REFUSED]
+
+
+@pytest.mark.parametrize(
+    "subject", ["$JS.ACK.S.D.1.1.1.1.1", "$JS.ACK.R.C.1.1.1.1.1", "$JS.ACK.S.C", "orders.C", ""]
+)
+def test_what_is_refused_to_others_is_not_told(subject):
+    rig = Rig()
+    rig.consume.refused(subject, PermissionViolation("no"), 0.1)
+
+    assert rig.notices() == []
+
+
 def test_an_inbox_that_may_not_be_subscribed_ends_the_consume():
     rig = Rig()
     rig.consume.refused("_INBOX.P.1.1.*", PermissionViolation("no"), 0.1)

@@ -51,6 +51,49 @@ def plain(message):
     return message
 
 
+# ------------------------------------------------------------------------------------------------ what the server refuses
+
+
+def refusable():
+    """A message of a feed with a port, where refused publishes are noted."""
+    feed = Procedure(lambda: iter(()))
+    feed.port = Port()
+    return JsMessage(("7", "orders.new", REPLY, None, b"x"), feed), feed.port.denied
+
+
+@pytest.mark.parametrize("verb", [ACK, NAK, TERM])
+def test_a_settlement_that_the_server_refuses_leaves_the_message_open(verb):
+    message, denied = refusable()
+    assert said(settlement(message, verb))
+    denied.add("$JS.ACK.ORDERS.NEW.1.13.35.1700000000000000000.4")
+    assert message.state is AckState.SETTLED
+    denied.add(REPLY)
+
+    assert message.state is AckState.OPEN
+    assert said(settlement(message, verb))
+    assert message.state is AckState.SETTLED, "it was refused once only"
+
+
+@pytest.mark.parametrize(
+    "verb", [plain, lambda message: AckedAll([message]), lambda message: Settlement(message, NAK)]
+)
+def test_what_was_refused_is_said_again_without_a_look_before(verb):
+    message, denied = refusable()
+    message.settle_by(lambda _: None)
+    assert said(verb(message)) is None
+    denied.add(REPLY)
+
+    assert said(verb(message))
+    assert said(verb(message)) is None
+
+
+def test_a_message_without_a_feed_is_as_settled_as_it_says():
+    message = delivery()
+    message.settle_by(lambda _: None)
+
+    assert message.state is AckState.SETTLED
+
+
 # ------------------------------------------------------------------------------------------------ the message
 
 

@@ -1325,6 +1325,26 @@ def test_what_ended_hears_nothing_more():
     assert (sub.state, sub.error, sub.deadline) == (PushState.OVER, None, None)
 
 
+def test_that_acks_are_refused_is_told_once_for_each_link():
+    sub = made()
+    no = PermissionViolation("no", "$JS.ACK.S.C.1.1.1.1.1", "publish")
+    for subject in ("$JS.ACK.S.OTHER.1.1.1.1.1", "$JS.ACK.S.C.1.1.1.1.1", "$JS.ACK.S.C.1.2.2.1.1"):
+        sub.refused(subject, no, 1.0)
+    assert (kinds(sub), sub.ended) == ([PushNotice.REFUSED], False)
+    sub.link_up(2.0)
+    sub.refused("$JS.ACK.S.C.1.3.3.1.1", no, 2.0)
+
+    assert kinds(sub) == [PushNotice.REFUSED] * 2
+
+
+def test_acks_that_are_refused_before_it_is_bound_are_of_others():
+    sub = new(consumer="C")
+    sub.opened(0.0)
+    sub.refused("$JS.ACK.S.C.1.1.1.1.1", PermissionViolation("no"), 0.0)
+
+    assert kinds(sub) == []
+
+
 def test_the_subscription_that_is_refused_later_ends_it():
     sub = bound()
     sub.refused("d.x", PermissionViolation("no", "d.x", "subscription"), 0.0)
