@@ -167,12 +167,18 @@ class Pulls(Intake):
         """
         for _ in self._timers.expired(now):
             pass
-        return self.ledger.overdue(now)
+        return not self._replaying and self.ledger.overdue(now)
+
+    @property
+    def replaying(self) -> bool:
+        """Under replay original, until the first heartbeat: a server that holds a message back answers no pull meanwhile."""
+        return self._replaying
 
     @property
     def deadline(self) -> float | None:
         """When `ticked` can change something; silence has a deadline of its own."""
-        moments = [at for at in (self._timers.next(), self.ledger.deadline) if at is not None]
+        overdue = None if self._replaying else self.ledger.deadline
+        moments = [at for at in (self._timers.next(), overdue) if at is not None]
         return min(moments) if moments else None
 
     def _settle(self, messages: int, size: int) -> None:

@@ -5,7 +5,8 @@ writer. A silence then means either a pause in the original traffic or a consume
 that comes tells which. So after a silence of one heartbeat period the reader asks for CONSUMER.INFO. "Not found" is a reset;
 any other answer changes nothing, and the next question follows a period later. A reset without a question would break the pace.
 
-The pull form does not need this. The server ends each open pull of a deleted consumer, and each pull has an expiry.
+Both forms need this. While a server holds a message back it answers no pull either, not even one that has expired (2.15.1). So the
+pull form takes no pull for overdue before the first heartbeat.
 """
 
 from __future__ import annotations

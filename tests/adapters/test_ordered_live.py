@@ -474,3 +474,28 @@ def test_flapping_links_make_few_consumers_and_leave_none(nats_server, form):
         assert got == [1, 2, 3, 4]
         assert feed.incarnation.count <= 4 + took / 0.25
         assert left(admin, stream) == ()
+
+
+def test_a_pulled_replay_keeps_its_pace_over_gaps_longer_than_a_pull(nats_server):
+    """The server answers no pull while it holds a message back, so an expired pull proves nothing."""
+    name = "GAPPED"
+    with within(60), connect(nats_server.url) as nc:
+        stream = nc.jetstream().create_stream(name=name, subjects=[f"{name}.*"])
+        store(nc, stream, 1, 1)
+        begun = time.monotonic()
+        while time.monotonic() - begun < 3.5:
+            nc.flush()
+        store(nc, stream, 2, 2)
+        feed = ordered(
+            name,
+            config=ConsumerConfig(replay_policy="original"),
+            pulls=ConsumeOptions(max_messages=10, idle_heartbeat=0.5, expires=1.0),
+        )
+        with nc.stream(feed) as messages:
+            first = int(next(messages).payload)
+            at = time.monotonic()
+            second = int(next(messages).payload)
+            gap = time.monotonic() - at
+
+    assert (first, second, feed.resets) == (1, 2, 0)
+    assert gap > 3.0

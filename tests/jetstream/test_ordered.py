@@ -1632,6 +1632,7 @@ def test_a_view_that_wants_nothing_has_all_it_wants():
 
 # ------------------------------------------------------------------ what the user is told
 
+CONSUMER_INFO = "$JS.API.CONSUMER.INFO.S."
 ABOUT = "an ordered consumer on $JS.API.CONSUMER.MSG.NEXT.S.8S8g6aVhigSYlICZC8RwNb-1-1"
 SERVED = f"expected {ABOUT} to be served, the server said"
 
@@ -2203,3 +2204,40 @@ def test_what_waits_behind_short_links_listens_to_nothing():
 
     assert rig.ordered.state is OrderedState.CREATING
     assert rig.port.subject
+
+
+# ------------------------------------------------------------------ the silence of a replay, pulled
+
+
+def test_under_replay_original_no_pull_is_overdue_and_the_consumer_is_asked_for():
+    """A server that holds a message back answers no pull meanwhile, not even one that has expired."""
+    rig = Rig(config={"replay_policy": "original"}, pulls={"expires": 2.0, "idle_heartbeat": 1.0}).ok(
+        pending=3
+    )
+    rig.data(1, pending=2)
+    rig.take()
+    rig.run_to(9.9)
+    rig.look()
+    questions = [each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)]
+
+    assert len(rig.creates) == 1
+    assert [each.subject for each in questions] == [CONSUMER_INFO + rig.creates[0].name] * len(questions)
+    assert questions
+    rig.status(408, "Request Timeout", "Nats-Pending-Messages: 9\r\nNats-Pending-Bytes: 0\r\n")
+    rig.data(2, pending=1)
+    assert (rig.take(), len(rig.creates)) == ([2], 1)
+
+
+def test_a_consumer_that_is_gone_in_the_silence_of_a_replay_is_made_anew_for_pulls_too():
+    rig = Rig(config={"replay_policy": "original"}).ok(pending=3)
+    rig.data(1, pending=2)
+    rig.take()
+    while not (asked := [each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)]):
+        rig.tick(rig.ordered.deadline)
+        rig.look()
+    rig.reply(
+        int(asked[-1].reply.rpartition(".")[2]),
+        {"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}},
+    )
+
+    assert rig.starts[-1]["opt_start_seq"] == 2

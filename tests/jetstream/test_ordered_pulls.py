@@ -366,7 +366,7 @@ class Stuck:
     def __init__(self, seed: int) -> None:
         self.draw = Random(seed)
         self.bound = self.draw.choice([2, 4, 7])
-        self.asker = Asker(paced=True, max_messages=self.bound, expires=4.0, idle_heartbeat=1.0).ask()
+        self.asker = Asker(max_messages=self.bound, expires=4.0, idle_heartbeat=1.0).ask()
         self.now = 0.0
         self.resets = 0
         self.open: list[list] = []
