@@ -67,7 +67,7 @@ COUNTED = {
 ABOVE, BELOW = 0.02, 0.1
 _OURS = tuple(str(_ROOT / part) for part in ("jsproto", "adapters/jsproto_io"))
 _WORLD = tuple(str(_ROOT / part) for part in ("jsproto/testing", "adapters/jsproto_io/memory.py"))
-_GENERATED = re.compile(r"<attrs generated \w+ jsproto[._]")
+_GENERATED = re.compile(r"<attrs generated \w+ jsproto[._](?!testing)")
 
 
 class Count:
