@@ -17,17 +17,16 @@ TYPE: Final = "io.nats.jetstream.api.v1."
 
 
 class AnswerType(Enum):
-    """One kind of answer: the words in its ``type``, members that it always has, members that prove it if it has no type.
+    """One kind of answer: the words in its ``type``, and members that it always has, which prove it if it has no type.
 
     A kind without any members is proven by its type alone. Where versions disagree about the type, there are several words.
 
     Attributes:
         types: values of ``type``, any of which fits.
         needs: members that are there in each answer.
-        proof: members that are there in each answer without a ``type``.
     """
 
-    ACCOUNT_INFO = ("account_info", (), ("memory", "storage", "streams", "consumers"))
+    ACCOUNT_INFO = ("account_info", ("memory", "storage", "streams", "consumers"))
     ACCOUNT_PURGE = ("account_purge", ("initiated",))
     STREAM_CREATE = ("stream_create", ("config",))
     STREAM_UPDATE = ("stream_update", ("config",))
@@ -58,7 +57,6 @@ class AnswerType(Enum):
     META_REMOVE_SERVER = ("meta_server_remove", ("success",))
     META_EVACUATE_SERVER = ("meta_server_evacuate", ("success",))
 
-    def __init__(self, words: str, needs: tuple[str, ...], proof: tuple[str, ...] = ()) -> None:
+    def __init__(self, words: str, needs: tuple[str, ...]) -> None:
         self.types: tuple[str, ...] = tuple(f"{TYPE}{word}_response" for word in words.split())
         self.needs = needs
-        self.proof = proof or needs

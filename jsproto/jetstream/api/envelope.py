@@ -66,9 +66,9 @@ def answer(body: bytes, about: Asked, expected: AnswerType) -> dict[str, object]
     said = members.pop("type", None)
     if said is not None and said not in expected.types:
         raise InvalidResponse(_unlike(f"an answer of type {expected.types[0]!r}", about, body))
-    if said is None and not expected.proof:
+    if said is None and not expected.needs:
         raise InvalidResponse(_unlike(f"an answer with its type {expected.types[0]!r}", about, body))
-    for name in expected.needs if said is not None else (*expected.needs, *expected.proof):
+    for name in expected.needs:
         if members.get(name) is None:
             raise InvalidResponse(_unlike(f"an answer with {name!r}", about, body))
     return members

@@ -130,9 +130,19 @@ def test_an_empty_answer_and_the_ack_of_a_stream_over_the_api_answer_nothing(
         answer(body, ABOUT, expected)
 
 
+@pytest.mark.parametrize("expected", [each for each in AnswerType if each.needs])
+def test_a_type_alone_is_no_answer_where_a_server_always_says_more(expected: AnswerType) -> None:
+    with pytest.raises(InvalidResponse, match="expected an answer with"):
+        answer(json.dumps({"type": expected.types[0]}).encode(), ABOUT, expected)
+
+
+def test_usage_of_an_account_is_always_told() -> None:
+    assert AnswerType.ACCOUNT_INFO.needs == ("memory", "storage", "streams", "consumers")
+
+
 @pytest.mark.parametrize("expected", AnswerType)
 def test_the_answer_to_another_request_is_refused_by_its_type(expected: AnswerType) -> None:
-    everything = {name: True for each in AnswerType for name in (*each.needs, *each.proof)}
+    everything = {name: True for each in AnswerType for name in each.needs}
     for other in AnswerType:
         body = json.dumps({**everything, "type": other.types[0]}).encode()
         if other.types[0] in expected.types:

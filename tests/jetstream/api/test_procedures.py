@@ -285,6 +285,9 @@ def test_usage_and_limits_of_the_account_are_read() -> None:
         {
             "type": "io.nats.jetstream.api.v1.account_info_response",
             "memory": 1,
+            "storage": 0,
+            "streams": 0,
+            "consumers": 0,
             "limits": {"max_streams": -1},
             "api": {"level": 5},
         },
