@@ -554,7 +554,7 @@ def test_what_cannot_be_made_again_is_named_with_its_line():
         lambda: JetStream().subscribe("s.*", stream="S", auto_ack=True),
         lambda: OrderedConsumer(ApiSubjects(), "S", Subjects()),
         lambda: RequestMany("a", headers=Headers({"A": "b"})),
-        lambda: Subscription("a", max_messages=Fraction(5)),
+        lambda: RequestMany("a", stall=Fraction(5)),
     ],
 )
 def test_what_holds_more_than_a_trace_can_say_cannot_be_made_again(opened):
