@@ -130,7 +130,7 @@ class AsyncMessage(JsMessage):
             done = connection.settle(self, ANY_TIME)
         except OutboundFull:
             return await client.settle(self)
-        if not client._kicked or len(connection.outgoing) >= MANY:
+        if len(connection.outgoing) >= MANY:
             client._wrote()
         return done
 

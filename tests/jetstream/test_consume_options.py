@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from attrs import evolve
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.acking import Acking
@@ -17,7 +18,7 @@ def test_a_consumer_without_limits_changes_nothing_but_what_is_known_of_acks():
     options = ConsumeOptions()
     known = options.within(ConsumerConfig(ack_policy="explicit", ack_wait=timedelta(seconds=30)))
 
-    assert known == ConsumeOptions(acking=Acking(policy="explicit", wait=30.0))
+    assert known == ConsumeOptions(acking=Acking(policy="explicit", wait=30.0), pinned=False)
 
 
 @pytest.mark.parametrize(
@@ -49,16 +50,16 @@ def test_bytes_are_bounded_by_what_one_request_may_have():
     options = ConsumeOptions(max_bytes=10_000, threshold_bytes=9_000)
 
     assert options.within(ConsumerConfig(max_bytes=4_000, max_ack_pending=5)) == ConsumeOptions(
-        max_bytes=4_000, threshold_bytes=4_000
+        max_bytes=4_000, threshold_bytes=4_000, pinned=False
     )
-    assert options.within(ConsumerConfig(max_bytes=40_000)) == options
-    assert options.within(ConsumerConfig(max_bytes=-1)) == options
+    assert options.within(ConsumerConfig(max_bytes=40_000)) == evolve(options, pinned=False)
+    assert options.within(ConsumerConfig(max_bytes=-1)) == evolve(options, pinned=False)
 
 
 def test_the_bytes_of_a_consume_by_messages_are_its_own_affair():
     options = ConsumeOptions(max_messages=10, within_bytes=1_000, threshold_bytes=900)
 
-    assert options.within(ConsumerConfig(max_bytes=500)) == options
+    assert options.within(ConsumerConfig(max_bytes=500)) == evolve(options, pinned=False)
 
 
 def test_the_expiry_is_cut_to_what_is_allowed_and_the_heartbeat_with_it():
