@@ -36,7 +36,14 @@ from jsproto.core.events import (
     Ready,
     Upgrade,
 )
-from jsproto.errors import BusyConversation, ConnectionClosed, ConversationClosed, JsprotoError
+from jsproto.errors import (
+    BusyConversation,
+    ConnectionClosed,
+    ConversationClosed,
+    InvalidConfig,
+    JsprotoError,
+    shorten,
+)
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 
 T = TypeVar("T")
@@ -171,9 +178,13 @@ class Driver:
 
         Raises:
             LocalProtocolError: it was opened before, or the connection is closed.
+            InvalidConfig: it is no conversation.
         """
         seat: Seat = Seat(self.client)
-        before, conversation.context = conversation.context, seat
+        try:
+            before, conversation.context = conversation.context, seat
+        except AttributeError:
+            raise no_conversation(conversation) from None
         try:
             self.connection.open(conversation, now)
         except JsprotoError:
@@ -315,6 +326,12 @@ def seat_of(conversation: Conversation[T]) -> Seat:
     if not isinstance(seat, Seat):
         raise ConversationClosed(f"expected {type(conversation).__name__} to be opened before it is used")
     return seat
+
+
+def no_conversation(given: object) -> InvalidConfig:
+    """The error for something that a user gave where a conversation belongs."""
+    seen = f"the text {shorten(given)}" if isinstance(given, str) else type(given).__name__
+    return InvalidConfig(f"expected a conversation, as consumer.consume() or a subscription, got {seen}")
 
 
 def busy(verb: str, conversation: Conversation[T]) -> BusyConversation:

@@ -27,6 +27,7 @@ from jsproto.errors import (
     BusyConversation,
     ConnectionClosed,
     ConversationClosed,
+    InvalidConfig,
 )
 from jsproto.errors import Disconnected as LinkLost
 from jsproto.signals import ENDED, NEED_DATA
@@ -91,6 +92,12 @@ def test_an_opened_conversation_has_a_seat_that_knows_the_client(driver, connect
     assert seat.client == "me"
     assert (seat.taker, seat.putter) == (None, None)
     assert connection.asked == [("open", conversation, 1.0)]
+
+
+@pytest.mark.parametrize(("given", "seen"), [("A", "the text 'A'"), (5, "int")])
+def test_what_is_no_conversation_is_not_opened(driver, given, seen):
+    with pytest.raises(InvalidConfig, match=rf"expected a conversation, .* got {seen}$"):
+        driver.open(given, 0.0)
 
 
 def test_a_conversation_that_could_not_be_opened_keeps_its_context(driver, connection):

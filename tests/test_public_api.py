@@ -23,6 +23,7 @@ STANDARD = {
     "bisect": "where a range ends within a run of messages",
     "blake2": "what hashlib stands on",
     "datetime": "durations and timestamps of configurations",
+    "difflib": "errors name the nearest right word",
     "hashlib": "names that are made of an inbox and must not give it away",
     "heapq": "the agenda",
     "ipaddress": "what urllib.parse stands on",

@@ -64,6 +64,7 @@ from jsproto_io._base import (
     Base,
     alarm,
     answer_of,
+    conversation_of,
     failure_of,
     hands_back,
     headers_of,
@@ -144,7 +145,7 @@ class AsyncClient(Base):
     def stream(self, feed: Conversation[T]) -> Feed[T]: ...
     def stream(self, feed: Conversation[T]) -> Feed[T]:
         """The items of a feed: ``async with nc.stream(feed) as items`` opens it and closes it at the end."""
-        return Feed(self, feed)
+        return Feed(self, conversation_of(feed))
 
     @overload
     def sink(self, sink: PublishWindow) -> Sink[PublishResult, PublishWindow, ToPublish]: ...
@@ -158,7 +159,7 @@ class AsyncClient(Base):
     def sink(self, sink: Conversation[T]) -> Sink[T]: ...
     def sink(self, sink: Conversation[T]) -> Sink[T]:
         """A conversation that takes items: ``async with nc.sink(window) as s: await s.put(...)``."""
-        return Sink(self, sink)
+        return Sink(self, conversation_of(sink))
 
     # ------------------------------------------------------------------ core NATS
 

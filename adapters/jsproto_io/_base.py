@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from functools import reduce
-from typing import Final, NoReturn, TypeVar, Unpack, cast, final
+from typing import Final, NoReturn, TypeVar, cast, final
 
 from attrs import evolve
 
@@ -26,18 +26,20 @@ from jsproto.core.numbers import seconds
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
 from jsproto.core.servers import Server, at_addresses
-from jsproto.driver import ANY_TIME, Driver, Order, Seat
+from jsproto.driver import ANY_TIME, Driver, Order, Seat, no_conversation
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
     ConnectionClosed,
     ConversationClosed,
+    InvalidConfig,
     InvalidCredentials,
     JsprotoError,
     LinkError,
     LocalProtocolError,
     RequestTimeout,
     TlsFailed,
+    shorten,
 )
 from jsproto.jetstream.ack import NAK, AckState
 from jsproto.jetstream.ack_next import AckNext
@@ -52,7 +54,7 @@ from jsproto.wire.frames import Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._layers import Layer, Over
 from jsproto_io._network import Network, network_here, refuse_real_sockets
-from jsproto_io._options import ConnectOptions, Servers, options_of
+from jsproto_io._options import ConnectOptions, Servers, check_words, options_of
 from jsproto_io._tls import Filter, TlsFiles
 from jsproto_io._watch import Watch, watchers_of
 from jsproto_io._ways import Place
@@ -115,7 +117,8 @@ class Base:
 
     MESSAGE: type[JsMessage]
 
-    def __init__(self, servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> None:
+    def __init__(self, servers: Servers, options: ConnectOptions, *, ask: bool) -> None:
+        check_words(options)
         self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
         if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
             self._certificates.context()  # that files are wrong is said at once
@@ -485,6 +488,23 @@ def alarm(timeout: float | timedelta) -> Procedure[None]:
         yield Sleep(wait)
 
     return Procedure(steps)
+
+
+def conversation_of(given: Conversation[T]) -> Conversation[T]:
+    """What a user gave to be read or filled.
+
+    Raises:
+        InvalidConfig: it is no conversation.
+    """
+    seen: object = given
+    if isinstance(seen, str):
+        raise InvalidConfig(
+            f"expected a conversation, got the text {shorten(seen)}: the stream of that name is"
+            f" nc.jetstream().stream({shorten(seen)})"
+        )
+    if not isinstance(seen, Conversation):
+        raise no_conversation(seen)
+    return given
 
 
 def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:

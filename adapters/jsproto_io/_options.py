@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Final, TypeAlias, TypedDict, Unpack, cast
 
 from attrs import evolve
 
 from jsproto.core.auth import Auth
 from jsproto.core.options import Options, Tls
 from jsproto.core.servers import Server
-from jsproto.errors import AuthorizationFailed, InvalidConfig
+from jsproto.core.wording import meant
+from jsproto.errors import AuthorizationFailed, InvalidConfig, shorten
 from jsproto.jetstream.context import JetStream
 from jsproto_io._tls import TlsFiles
 from jsproto_io._watch import Watcher
@@ -74,6 +75,79 @@ class ConnectOptions(TypedDict, total=False):
     drain_timeout: float | timedelta
     drain_silence: float | timedelta
     close_timeout: float | timedelta
+
+
+#: What other clients call it, or who thinks of one part of a whole.
+_INSTEAD: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("user", "username"), "auth=Auth(user=..., password=...)"),
+    **dict.fromkeys(("password", "passwd", "pass", "pass_"), "auth=Auth(user=..., password=...)"),
+    **dict.fromkeys(("token", "auth_token"), "auth=Auth(token=...)"),
+    **dict.fromkeys(("jwt", "nkey", "signature"), "credentials=Creds(...)"),
+    **dict.fromkeys(
+        ("creds", "creds_file", "credentials_file", "user_credentials"), 'credentials=CredsFile("...")'
+    ),
+    **dict.fromkeys(("nkeys_seed", "nkey_file"), 'credentials=NkeyFile("...")'),
+    **dict.fromkeys(("nkeys_seed_str", "nkey_seed", "seed"), 'credentials=NkeySeed("...")'),
+    **dict.fromkeys(("ask", "ask_for_credentials", "signature_cb", "user_jwt_cb"), "credentials=..."),
+    **dict.fromkeys(("url", "urls", "host", "hosts", "port", "server"), "servers=..."),
+    **dict.fromkeys(
+        ("error_cb", "disconnected_cb", "closed_cb", "reconnected_cb", "discovered_server_cb"), "watch=..."
+    ),
+    **dict.fromkeys(("ssl", "ssl_context", "tls_hostname", "ca", "cert"), "tls_context=TlsFiles(...)"),
+    **dict.fromkeys(("domain", "prefix", "js_prefix"), "jetstream=JetStream(...)"),
+    "allow_reconnect": "max_reconnects=0 (for False)",
+    "max_reconnect_attempts": "max_reconnects=...",
+    "reconnect_time_wait": "reconnect_wait=...",
+    "no_echo": "echo=False",
+    "dont_randomize": "randomize=False",
+    "timeout": "connect_timeout=...",
+    "max_outstanding_pings": "max_pings_out=...",
+    "pending_size": "max_backlog=...",
+    "client_name": "name=...",
+    "linger": "linger=... of jsproto_io.blocking, the only client that has it",
+    "pump": "pump=... of jsproto_io.blocking, the only client that has it",
+}
+
+
+#: What the adapters' own options are. The others are judged where they are used.
+_FORMS: Final[Mapping[str, tuple[type, ...]]] = {
+    "tls_context": (ssl.SSLContext, TlsFiles),
+    "websocket": (WebSocket,),
+}
+
+
+def check_words(options: Mapping[str, object]) -> None:
+    """Refuse names that are no options, and values that no option of the adapters can have.
+
+    What was given stays unsaid: it may be a secret.
+
+    Raises:
+        InvalidConfig: it says the right names, or what the value should be.
+    """
+    known = ConnectOptions.__annotations__
+    wrong = sorted(options.keys() - known.keys())
+    if wrong:
+        raise InvalidConfig(
+            f"expected options of a connection, got {shorten(wrong)}{meant(wrong, known, _INSTEAD)}"
+        )
+    for word, kinds in _FORMS.items():
+        value = options.get(word)
+        if value is not None and not isinstance(value, kinds):
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise InvalidConfig(f"expected {names} as {word}, got {type(value).__name__}")
+
+
+def asks(credentials: object) -> bool:
+    """Whether there is somebody to ask for credentials.
+
+    Raises:
+        InvalidConfig: it is nobody who could be asked. What was given stays unsaid: it may be a secret.
+    """
+    if credentials is not None and not callable(credentials):
+        raise InvalidConfig(
+            f'expected a source of credentials, as CredsFile("..."), or a function, got {type(credentials).__name__}'
+        )
+    return credentials is not None
 
 
 def options_of(servers: Servers, *, ask: bool, **options: Unpack[ConnectOptions]) -> Options:

@@ -25,7 +25,7 @@ from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._base import answer_of, refusal_of
 from jsproto_io._lookup import looked_up
 from jsproto_io._network import Plugged
-from jsproto_io._options import ConnectOptions, Credentials, Servers, nobody
+from jsproto_io._options import ConnectOptions, Credentials, Servers, asks, nobody
 from jsproto_io._plug import OPENED, Lost, Plug
 from jsproto_io._sync import Alone, Barred, SyncClient
 from jsproto_io._ways import Place
@@ -60,7 +60,7 @@ class PluggedClient(SyncClient):
         *,
         linger: float = 0.0,
     ) -> None:
-        super().__init__(servers, ask=credentials is not None, **options)
+        super().__init__(servers, options, ask=asks(credentials))
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
         self._now = monotonic

@@ -35,7 +35,7 @@ from jsproto.core.events import Authenticate
 from jsproto.core.servers import Server
 from jsproto_io._async import AsyncClient
 from jsproto_io._network import Linked, wrong_clock
-from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
+from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._stream import Stream
 from jsproto_io._ways import NEVER, Event, Nursery, Place, Scope, Ways
 
@@ -64,7 +64,7 @@ class StructuredClient(AsyncClient):
     def __init__(
         self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
     ) -> None:
-        super().__init__(servers, ask=credentials is not None, **options)
+        super().__init__(servers, options, ask=asks(credentials))
         self._credentials: AsyncCredentials = credentials or nobody
         self._now = self.WAYS.now
         self._kicked = self._thread = 0

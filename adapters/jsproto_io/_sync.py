@@ -56,6 +56,7 @@ from jsproto_io._base import (
     SETTLE_PATIENCE,
     Base,
     alarm,
+    conversation_of,
     failure_of,
     hands_back,
     headers_of,
@@ -214,7 +215,7 @@ class SyncClient(Base):
     def stream(self, feed: Conversation[T]) -> Feed[T]: ...
     def stream(self, feed: Conversation[T]) -> Feed[T]:
         """The items of a feed: ``with nc.stream(feed) as items`` opens it and closes it at the end."""
-        return Feed(self, feed)
+        return Feed(self, conversation_of(feed))
 
     @overload
     def sink(self, sink: PublishWindow) -> Sink[PublishResult, PublishWindow, ToPublish]: ...
@@ -228,7 +229,7 @@ class SyncClient(Base):
     def sink(self, sink: Conversation[T]) -> Sink[T]: ...
     def sink(self, sink: Conversation[T]) -> Sink[T]:
         """A conversation that takes items: ``with nc.sink(window) as s: s.put(...)``."""
-        return Sink(self, sink)
+        return Sink(self, conversation_of(sink))
 
     # ------------------------------------------------------------------ core NATS
 

@@ -26,7 +26,7 @@ from jsproto_io._link import Link, winner_of
 from jsproto_io._lookup import written_out
 from jsproto_io._messages import AsyncMessage
 from jsproto_io._network import wrong_clock
-from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, nobody
+from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._race import Race
 from jsproto_io._ways import Place
 
@@ -78,7 +78,7 @@ class Client(AsyncClient):
     def __init__(
         self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
     ) -> None:
-        super().__init__(servers, ask=credentials is not None, **options)
+        super().__init__(servers, options, ask=asks(credentials))
         self._credentials: AsyncCredentials = credentials or nobody
         self._loop: asyncio.AbstractEventLoop
         self._link: Link | None = None

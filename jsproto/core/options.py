@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 from enum import Enum
-from typing import final
+from typing import cast, final
 
 from attrs import Attribute, field, frozen
 
@@ -47,6 +47,12 @@ def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ..
                 f"expected a scheme with each server URL of a list that has user info, got none: {ENCODE}"
             )
         return tuple(Server.parse(each) for each in parts)
+    if not isinstance(cast("object", given), Iterable) or isinstance(
+        cast("object", given), (bytes, bytearray, memoryview)
+    ):
+        raise InvalidConfig(
+            f"expected a server URL as text, a Server, or a collection of them, got {type(given).__name__}"
+        )
     found: list[Server] = []
     for each in given:
         found.extend(servers_of(each))
@@ -56,6 +62,24 @@ def servers_of(given: str | Server | Iterable[str | Server]) -> tuple[Server, ..
 def _not_empty(_self: object, _attribute: Attribute[tuple[Server, ...]], value: tuple[Server, ...]) -> None:
     if not value:
         raise InvalidConfig("expected at least one server, got none")
+
+
+def _auth(_self: object, _attribute: Attribute[Auth | None], value: object) -> None:
+    if value is not None and not isinstance(value, Auth):  # what it is stays unsaid, it may be a secret
+        raise InvalidConfig(
+            f"expected an Auth as auth, as Auth(user=..., password=...), got {type(value).__name__}"
+        )
+
+
+def _tls(_self: object, _attribute: Attribute[Tls], value: object) -> None:
+    if not isinstance(value, Tls):
+        names = ", ".join(f"Tls.{each.name}" for each in Tls)
+        raise InvalidConfig(f"expected one of {names} as tls, got {type(value).__name__}")
+
+
+def _flag(_self: object, attribute: Attribute[bool], value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidConfig(f"expected True or False as {attribute.name}, got {type(value).__name__}")
 
 
 def _count(_self: object, attribute: Attribute[int], value: int) -> None:
@@ -92,6 +116,8 @@ def _all_above_zero(
 
 
 def _waits(values: Iterable[float | timedelta]) -> tuple[float, ...]:
+    if not isinstance(cast("object", values), Iterable):
+        raise InvalidConfig(f"expected several waits as reconnect_waits, got {type(values).__name__}")
     return tuple(in_seconds(value) for value in values)
 
 
@@ -144,13 +170,13 @@ class Options:
         validator=_not_empty,
     )
     name: str | None = field(default=None, validator=text_of_utf8)
-    auth: Auth | None = None
-    ask_for_credentials: bool = False
-    tls: Tls = Tls.IF_ASKED
+    auth: Auth | None = field(default=None, validator=_auth)
+    ask_for_credentials: bool = field(default=False, validator=_flag)
+    tls: Tls = field(default=Tls.IF_ASKED, validator=_tls)
     inbox_prefix: str = field(default="_INBOX", validator=_prefix)
-    echo: bool = True
-    verbose: bool = False
-    pedantic: bool = False
+    echo: bool = field(default=True, validator=_flag)
+    verbose: bool = field(default=False, validator=_flag)
+    pedantic: bool = field(default=False, validator=_flag)
     connect_timeout: float = field(default=2.0, converter=in_seconds, validator=_seconds_above_zero)
     connect_sweeps: int | None = field(default=1, validator=_sweeps)
     max_reconnects: int | None = field(default=None, converter=_for_ever, validator=_count_or_none)
@@ -159,9 +185,9 @@ class Options:
     reconnect_waits: tuple[float, ...] = field(default=(), converter=_waits, validator=_all_above_zero)
     reconnect_jitter: float = field(default=0.1, converter=in_seconds, validator=_seconds)
     reconnect_jitter_tls: float = field(default=1.0, converter=in_seconds, validator=_seconds)
-    randomize: bool = True
-    ignore_gossip: bool = False
-    move_on_lame_duck: bool = True
+    randomize: bool = field(default=True, validator=_flag)
+    ignore_gossip: bool = field(default=False, validator=_flag)
+    move_on_lame_duck: bool = field(default=True, validator=_flag)
     ping_interval: float = field(default=120.0, converter=in_seconds, validator=_seconds_above_zero)
     max_pings_out: int = field(default=2, validator=_count_from_one)
     max_payload: int = field(default=64 * 1024 * 1024, validator=_count_from_one)

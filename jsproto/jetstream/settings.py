@@ -14,6 +14,7 @@ from typing import Any, TypedDict, TypeVar, cast
 from attrs import NOTHING, fields
 
 from jsproto.core.numbers import seconds
+from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.cluster import Placement
 from jsproto.jetstream.api.document import Document
@@ -186,9 +187,11 @@ def configured(kind: type[DocumentT], config: DocumentT | None, settings: Mappin
     if config is not None:
         return config.evolve(**settings)
     known = {each.name: each for each in fields(kind)}
-    unknown = settings.keys() - known.keys()
+    unknown = sorted(settings.keys() - known.keys())
     if unknown:
-        raise InvalidConfig(f"expected settings of {kind.__name__}, seen {shorten(sorted(unknown))}")
+        raise InvalidConfig(
+            f"expected settings of {kind.__name__}, seen {shorten(unknown)}{meant(unknown, known)}"
+        )
     missing = [name for name, each in known.items() if each.default is NOTHING and name not in settings]
     if missing:
         raise InvalidConfig(f"expected {kind.__name__} with {', '.join(missing)}, it was not given")

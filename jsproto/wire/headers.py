@@ -171,6 +171,10 @@ class Headers:
                 return value
         return default
 
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """As `first`, under the name that mappings have for it."""
+        return self.first(name, default)
+
     def last(self, name: str) -> str | None:
         """Last value of exactly this name: where the server added a header to stored ones, its own."""
         for known, value in reversed(self._pairs):

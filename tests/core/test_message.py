@@ -19,4 +19,6 @@ def test_a_message_without_headers_has_none():
     message = Message(("2", "a", "", None, b""))
 
     assert 0 == len(message.headers)
+    assert message.headers.get("A") is None
+    assert "x" == message.headers.get("A", "x")
     assert message.status is None

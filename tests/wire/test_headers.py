@@ -275,6 +275,7 @@ def test_headers_read_like_a_mapping_of_names():
     assert headers.first("A") == "1"
     assert headers.first("C") is None
     assert headers.first("C", "x") == "x"
+    assert (headers.get("A"), headers.get("C"), headers.get("C", "x")) == ("1", None, "x")
     assert headers.last("C") is None
     assert "A" in headers
     assert "a" not in headers

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast
 
 from attrs import NOTHING, evolve, field, fields, frozen
 
+from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.errors import described
 from jsproto.jetstream.api.forms import Codec, Misfit, comparable, within
@@ -113,10 +114,11 @@ class Document:
         Raises:
             InvalidConfig: no such setting, or a value of the wrong form.
         """
-        unknown = changes.keys() - {each.name for each in fields(type(self))}
+        known = {each.name for each in fields(type(self))}
+        unknown = sorted(changes.keys() - known)
         if unknown:
             raise InvalidConfig(
-                f"expected settings of {type(self).__name__}, seen {shorten(sorted(unknown))}"
+                f"expected settings of {type(self).__name__}, seen {shorten(unknown)}{meant(unknown, known)}"
             )
         return evolve(self, **cast("dict[str, Any]", changes))
 

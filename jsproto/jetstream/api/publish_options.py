@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypedDict, cast, final
 
 from attrs import evolve, fields, frozen
 
+from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.enums import Rollup
 from jsproto.jetstream.api.schedule import PURGE, SCHEDULE_NEXT, SCHEDULER, Schedule, ttl_text
@@ -210,9 +211,13 @@ def asked_for(options: PublishOptions | None, settings: Mapping[str, object]) ->
         return NOTHING_ASKED
     if options is not None and not isinstance(cast("object", options), PublishOptions):
         raise InvalidConfig(f"expected PublishOptions or settings by name, seen {shorten(options)}")
-    unknown = settings.keys() - {each.name for each in fields(PublishOptions)}
+    known = {each.name for each in fields(PublishOptions)}
+    unknown = settings.keys() - known
     if unknown:
-        raise InvalidConfig(f"expected settings of PublishOptions, seen {shorten(sorted(unknown))}")
+        wrong = sorted(unknown)
+        raise InvalidConfig(
+            f"expected settings of PublishOptions, seen {shorten(wrong)}{meant(wrong, known)}"
+        )
     return evolve(options or NOTHING_ASKED, **cast("Mapping[str, Any]", settings))
 
 
