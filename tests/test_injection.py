@@ -308,7 +308,18 @@ REFUSED = {("pull_subscribe", "deliver_group"), ("pull_subscribe", "deliver_subj
 #: What a text must be, where not everything harmless will do.
 HARMLESS = {"what": "VARZ", "name": "C", "durable_name": "C"}
 #: Texts that are nobody's name: they are a member of a JSON document, which escapes what it holds, and may say anything.
-FREE = {"description", "metadata", "template_owner", "extra", "sample_freq", "options", "tags", "cluster"}
+#: A payload is counted, so any text in it stays within it.
+FREE = {
+    "payload",
+    "description",
+    "metadata",
+    "template_owner",
+    "extra",
+    "sample_freq",
+    "options",
+    "tags",
+    "cluster",
+}
 #: The same, of one verb.
 FREE_OF = {
     ("move_stream", "server"),

@@ -78,15 +78,19 @@ from jsproto_io._base import (
     unresolved,
     unsettled,
 )
-from jsproto_io._facade_async import AsyncJetStream
+from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._kinds import ConversationT_co, ItemT_contra, written
-from jsproto_io._messages import AsyncMessage
+from jsproto_io._messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions
+from jsproto_io._signatures import show_settings
 from jsproto_io._ways import Place
 
 T = TypeVar("T")
 FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
+CoreT = TypeVar("CoreT", bound=Conversation[Message])
 T_co = TypeVar("T_co", covariant=True)
+
+show_settings(AsyncJetStream, AsyncStream, AsyncConsumer)
 
 
 class AsyncClient(Base):
@@ -95,6 +99,7 @@ class AsyncClient(Base):
     __slots__ = ("_kicked", "_now", "_thread")
 
     MESSAGE = AsyncMessage
+    CORE = AsyncCoreMessage
 
     #: The thread that asked for the pump of this turn; 0 if nobody has.
     _kicked: int
@@ -163,8 +168,12 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ core NATS
 
+    def _core(self, feed: CoreT) -> Feed[AsyncCoreMessage, CoreT]:
+        """The messages of a core feed, which are of this client's colour once it is opened."""
+        return cast("Feed[AsyncCoreMessage, CoreT]", Feed(self, feed))
+
     async def publish(
-        self, subject: str, payload: bytes = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
     ) -> None:
         """Publish a message, fire and forget; waits while too many bytes are on their way.
 
@@ -190,7 +199,7 @@ class AsyncClient(Base):
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-    ) -> Feed[Message, Subscription]:
+    ) -> Feed[AsyncCoreMessage, Subscription]:
         """Messages on a subject: ``async with nc.subscribe("a.*") as messages: async for msg in messages: ...``.
 
         Args:
@@ -204,8 +213,7 @@ class AsyncClient(Base):
         Raises:
             InvalidSubject, InvalidConfig: nothing was sent.
         """
-        return Feed(
-            self,
+        return self._core(
             Subscription(
                 subject,
                 queue=queue,
@@ -219,11 +227,11 @@ class AsyncClient(Base):
     async def request(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems | None = None,
         timeout: float | timedelta = 5.0,
-    ) -> Message:
+    ) -> AsyncCoreMessage:
         """Ask on a subject and wait at most ``timeout`` seconds for one answer.
 
         Raises:
@@ -231,19 +239,20 @@ class AsyncClient(Base):
             RequestTimeout: no answer in time.
             Disconnected: the link was lost meanwhile.
         """
-        return await self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+        answer = await self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+        return AsyncCoreMessage(answer.frame, self)
 
     def request_many(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems | None = None,
         count: int = 0,
         stall: float | timedelta | None = None,
         sentinel: Sentinel | None = None,
         timeout: float | timedelta = 5.0,
-    ) -> Feed[Message, RequestMany]:
+    ) -> Feed[AsyncCoreMessage, RequestMany]:
         """Ask on a subject and take what many answer: ``async with nc.request_many("who") as answers: async for msg in answers: ...``.
 
         It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
@@ -261,8 +270,7 @@ class AsyncClient(Base):
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises: `NoResponders` if nobody
                 listens there, `RequestTimeout` if nobody answers, `Disconnected` if the link is lost meanwhile.
         """
-        return Feed(
-            self,
+        return self._core(
             RequestMany(
                 subject,
                 payload,

@@ -12,7 +12,7 @@ import ssl
 import weakref
 from collections.abc import Coroutine, Sequence
 from datetime import timedelta
-from functools import reduce
+from functools import partial, reduce
 from typing import Final, NoReturn, TypeVar, cast, final
 
 from attrs import evolve
@@ -22,6 +22,7 @@ from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate, Dial, HangUp, Upgrade
 from jsproto.core.exchange import Stats
+from jsproto.core.message import Message
 from jsproto.core.numbers import seconds
 from jsproto.core.options import Options
 from jsproto.core.procedure import Procedure, Sleep, Steps
@@ -34,6 +35,7 @@ from jsproto.errors import (
     ConversationClosed,
     InvalidConfig,
     InvalidCredentials,
+    InvalidSubject,
     JsprotoError,
     LinkError,
     LocalProtocolError,
@@ -50,7 +52,7 @@ from jsproto.jetstream.message import JsMessage, Settlement
 from jsproto.jetstream.pull import OpenPull
 from jsproto.jetstream.status import End
 from jsproto.trace.recorder import Recorder
-from jsproto.wire.frames import Info
+from jsproto.wire.frames import Delivery, Info
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto_io._layers import Layer, Over
 from jsproto_io._network import Network, network_here, refuse_real_sockets
@@ -68,6 +70,28 @@ T = TypeVar("T")
 MANY: Final = 128
 #: Seconds that an acknowledgement waits for room, unless its caller says otherwise.
 SETTLE_PATIENCE: Final = 5.0
+
+
+class CoreMessage(Message):
+    """A core message in the hands of the client that it came through."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, frame: Delivery, client: object) -> None:
+        super().__init__(frame)
+        self._client = client
+
+    def _answered(self) -> str:
+        """Where its answer goes.
+
+        Raises:
+            InvalidSubject: nobody waits for an answer.
+        """
+        if not self.reply:
+            raise InvalidSubject(
+                f"expected a message with a reply subject, the one on {shorten(self.subject)} wants no answer"
+            )
+        return self.reply
 
 
 @final
@@ -92,7 +116,7 @@ _NOT_YET: Final = _NotYet()
 
 
 class Base:
-    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make."""
+    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make, ``CORE`` what the others make."""
 
     __slots__ = (
         "__weakref__",
@@ -116,6 +140,7 @@ class Base:
     )
 
     MESSAGE: type[JsMessage]
+    CORE: type[CoreMessage]
 
     def __init__(self, servers: Servers, options: ConnectOptions, *, ask: bool) -> None:
         check_words(options)
@@ -240,8 +265,11 @@ class Base:
 
     def _opened(self, conversation: Conversation[T], now: float) -> Seat:
         """Open a conversation; a feed of stored messages makes messages of this client's colour."""
-        if getattr(conversation, "message", None) is JsMessage:
-            setattr(conversation, "message", self.MESSAGE)  # noqa: B010 - only feeds of stored messages have it
+        made = getattr(conversation, "message", None)
+        if made is JsMessage:
+            setattr(conversation, "message", self.MESSAGE)  # noqa: B010 - only feeds of messages have it
+        elif made is Message:
+            setattr(conversation, "message", partial(self.CORE, client=self))  # noqa: B010
         return self._driver.open(conversation, now)
 
     def _give_back(self, item: object) -> None:

@@ -89,7 +89,7 @@ class AsyncJetStream:
     async def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -133,7 +133,7 @@ class AsyncJetStream:
     async def publish_once(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -170,7 +170,7 @@ class AsyncJetStream:
         self,
         message: JsMessage,
         subject: str,
-        payload: bytes | None = None,
+        payload: bytes | str | None = None,
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -1402,7 +1402,7 @@ class AsyncStream:
     async def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,

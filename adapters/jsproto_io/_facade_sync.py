@@ -87,7 +87,7 @@ class SyncJetStream:
     def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -131,7 +131,7 @@ class SyncJetStream:
     def publish_once(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -168,7 +168,7 @@ class SyncJetStream:
         self,
         message: JsMessage,
         subject: str,
-        payload: bytes | None = None,
+        payload: bytes | str | None = None,
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -1400,7 +1400,7 @@ class SyncStream:
     def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,

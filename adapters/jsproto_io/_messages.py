@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from threading import get_ident
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 from jsproto.core.connection import Connection
 from jsproto.core.conversation import Conversation
@@ -24,7 +24,8 @@ from jsproto.errors import OutboundFull
 from jsproto.jetstream.ack import ACK, InProgress, Nak, Term, Verb
 from jsproto.jetstream.message import JsMessage, Settlement, confirmed
 from jsproto.wire.frames import Info
-from jsproto_io._base import MANY
+from jsproto.wire.headers import HeaderItems
+from jsproto_io._base import MANY, CoreMessage
 
 T = TypeVar("T")
 
@@ -84,6 +85,26 @@ class SyncSettler(Protocol):
         ...
 
 
+class AsyncResponder(Protocol):
+    """The client of a core message: what it needs to answer it."""
+
+    async def publish(
+        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+    ) -> None:
+        """Publish a message."""
+        ...
+
+
+class SyncResponder(Protocol):
+    """The client of a core message: what it needs to answer it."""
+
+    def publish(
+        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
+    ) -> None:
+        """Publish a message."""
+        ...
+
+
 class _AsyncSeat(Protocol):
     client: AsyncSettler
 
@@ -101,6 +122,26 @@ class _SyncOpened(Protocol):
 
     @property
     def readable(self) -> int: ...
+
+
+class AsyncCoreMessage(CoreMessage):
+    """A message of a core subscription, or the answer to a request, that is answered with ``await``."""
+
+    __slots__ = ()
+
+    async def respond(self, payload: bytes | str = b"", *, headers: HeaderItems | None = None) -> None:
+        """Publish an answer to the reply subject of this message.
+
+        Args:
+            payload: the answer; text goes out as UTF-8.
+            headers: its headers.
+
+        Raises:
+            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it has one that nobody can publish to.
+            InvalidHeader, PayloadTooLarge: nothing was sent.
+            ConversationClosed: the connection is closed.
+        """
+        await cast("AsyncResponder", self._client).publish(self._answered(), payload, headers=headers)
 
 
 class AsyncMessage(JsMessage):
@@ -161,6 +202,26 @@ class AsyncMessage(JsMessage):
         client = self.feed.context.client
         known = _known(verb, client.info)
         return await client.run(Procedure(lambda: confirmed(self, known, timeout=timeout)))
+
+
+class SyncCoreMessage(CoreMessage):
+    """A message of a core subscription, or the answer to a request, that is answered by a plain call."""
+
+    __slots__ = ()
+
+    def respond(self, payload: bytes | str = b"", *, headers: HeaderItems | None = None) -> None:
+        """Publish an answer to the reply subject of this message.
+
+        Args:
+            payload: the answer; text goes out as UTF-8.
+            headers: its headers.
+
+        Raises:
+            InvalidSubject: the message has no reply subject, so nobody waits for an answer; or it has one that nobody can publish to.
+            InvalidHeader, PayloadTooLarge: nothing was sent.
+            ConversationClosed: the connection is closed.
+        """
+        cast("SyncResponder", self._client).publish(self._answered(), payload, headers=headers)
 
 
 class SyncMessage(JsMessage):

@@ -92,6 +92,10 @@ class PluggedClient(SyncClient):
             raise
         return self
 
+    def open(self) -> Self:
+        """Connect without ``with``; `close` ends it. Raises what entering the client raises."""
+        return self.__enter__()
+
     def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
         if not self._begun or isinstance(self._gate, Barred):

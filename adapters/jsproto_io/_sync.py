@@ -68,10 +68,11 @@ from jsproto_io._base import (
     unresolved,
     unsettled,
 )
-from jsproto_io._facade_sync import SyncJetStream
+from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._kinds import ConversationT_co, ItemT_contra, written
-from jsproto_io._messages import SyncMessage
+from jsproto_io._messages import SyncCoreMessage, SyncMessage
 from jsproto_io._options import ConnectOptions
+from jsproto_io._signatures import show_settings
 from jsproto_io._ways import Place
 
 #: What a second caller hears.
@@ -84,6 +85,7 @@ AT_ONCE: Final = False
 
 T = TypeVar("T")
 FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
+CoreT = TypeVar("CoreT", bound=Conversation[Message])
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -148,12 +150,16 @@ class Alone:
         client._gate.release()
 
 
+show_settings(SyncJetStream, SyncStream, SyncConsumer)
+
+
 class SyncClient(Base):
     """One connection to one NATS system, and what can be done with it, by one caller at a time."""
 
     __slots__ = ("_alone", "_feeds", "_gate", "_look_at", "_now")
 
     MESSAGE = SyncMessage
+    CORE = SyncCoreMessage
 
     _alone: Alone
     _feeds: set[Conversation[object]]
@@ -233,8 +239,12 @@ class SyncClient(Base):
 
     # ------------------------------------------------------------------ core NATS
 
+    def _core(self, feed: CoreT) -> Feed[SyncCoreMessage, CoreT]:
+        """The messages of a core feed, which are of this client's colour once it is opened."""
+        return cast("Feed[SyncCoreMessage, CoreT]", Feed(self, feed))
+
     def publish(
-        self, subject: str, payload: bytes = b"", *, reply: str = "", headers: HeaderItems | None = None
+        self, subject: str, payload: bytes | str = b"", *, reply: str = "", headers: HeaderItems | None = None
     ) -> None:
         """Publish a message, fire and forget; waits while too many bytes are on their way.
 
@@ -257,7 +267,7 @@ class SyncClient(Base):
         max_messages: int = 65_536,
         max_bytes: int = 64 * 1024 * 1024,
         policy: Overflow = Overflow.DROP_NEWEST,
-    ) -> Feed[Message, Subscription]:
+    ) -> Feed[SyncCoreMessage, Subscription]:
         """Messages on a subject: ``with nc.subscribe("a.*") as messages: for msg in messages: ...``.
 
         Args:
@@ -271,8 +281,7 @@ class SyncClient(Base):
         Raises:
             InvalidSubject, InvalidConfig: nothing was sent.
         """
-        return Feed(
-            self,
+        return self._core(
             Subscription(
                 subject,
                 queue=queue,
@@ -286,11 +295,11 @@ class SyncClient(Base):
     def request(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems | None = None,
         timeout: float | timedelta = 5.0,
-    ) -> Message:
+    ) -> SyncCoreMessage:
         """Ask on a subject and wait at most ``timeout`` seconds for one answer.
 
         Raises:
@@ -298,19 +307,20 @@ class SyncClient(Base):
             RequestTimeout: no answer in time.
             Disconnected: the link was lost meanwhile.
         """
-        return self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+        answer = self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
+        return SyncCoreMessage(answer.frame, self)
 
     def request_many(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems | None = None,
         count: int = 0,
         stall: float | timedelta | None = None,
         sentinel: Sentinel | None = None,
         timeout: float | timedelta = 5.0,
-    ) -> Feed[Message, RequestMany]:
+    ) -> Feed[SyncCoreMessage, RequestMany]:
         """Ask on a subject and take what many answer: ``with nc.request_many("who") as answers: for msg in answers: ...``.
 
         It ends by whichever comes first; `RequestMany.end_of` of ``answers.feed`` says which it was.
@@ -328,8 +338,7 @@ class SyncClient(Base):
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent. What the feed raises: `NoResponders` if nobody
                 listens there, `RequestTimeout` if nobody answers, `Disconnected` if the link is lost meanwhile.
         """
-        return Feed(
-            self,
+        return self._core(
             RequestMany(
                 subject,
                 payload,

@@ -14,13 +14,15 @@ from anyio.lowlevel import current_token
 
 from jsproto_io._async import Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._messages import AsyncMessage
+from jsproto_io._messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers
+from jsproto_io._signatures import show_options
 from jsproto_io._structured import StructuredClient
 from jsproto_io._ways import Ways
 
 __all__ = [
     "AsyncConsumer",
+    "AsyncCoreMessage",
     "AsyncJetStream",
     "AsyncMessage",
     "AsyncStream",
@@ -54,6 +56,9 @@ def connect(
             (it was entered before).
     """
     return Client(servers, credentials, options)
+
+
+show_options(connect)
 
 
 @final

@@ -24,16 +24,18 @@ from jsproto_io._async import AsyncClient, Events, Feed, Sink
 from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
 from jsproto_io._link import Link, winner_of
 from jsproto_io._lookup import written_out
-from jsproto_io._messages import AsyncMessage
+from jsproto_io._messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._network import wrong_clock
 from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._race import Race
+from jsproto_io._signatures import show_options
 from jsproto_io._ways import Place
 
 T = TypeVar("T")
 
 __all__ = [
     "AsyncConsumer",
+    "AsyncCoreMessage",
     "AsyncJetStream",
     "AsyncMessage",
     "AsyncStream",
@@ -67,6 +69,9 @@ def connect(
             (it was entered before).
     """
     return Client(servers, credentials, options)
+
+
+show_options(connect)
 
 
 @final

@@ -18,9 +18,10 @@ from jsproto.core.conversation import Conversation
 from jsproto.errors import BusyConversation
 from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._keeper import Keeper
-from jsproto_io._messages import SyncMessage
+from jsproto_io._messages import SyncCoreMessage, SyncMessage
 from jsproto_io._options import ConnectOptions, Credentials, Servers
 from jsproto_io._plugged import PluggedClient
+from jsproto_io._signatures import show_options
 from jsproto_io._sync import AT_ONCE, IN_USE, Events, Feed, Sink
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Feed",
     "Sink",
     "SyncConsumer",
+    "SyncCoreMessage",
     "SyncJetStream",
     "SyncMessage",
     "SyncStream",
@@ -44,7 +46,7 @@ def connect(
     pump: bool = False,
     **options: Unpack[ConnectOptions],
 ) -> Client:
-    """A client, to be entered with ``with``.
+    """A client, to be entered with ``with``, or opened and closed by hand with ``open`` and ``close``.
 
     Args:
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
@@ -65,6 +67,9 @@ def connect(
             (it was entered before).
     """
     return Client(servers, credentials, options, linger=linger, pump=pump)
+
+
+show_options(connect)
 
 
 @final

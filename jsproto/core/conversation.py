@@ -53,7 +53,7 @@ class Call:
     """
 
     subject: str
-    payload: bytes = b""
+    payload: bytes | str = b""
     headers: Headers | None = None
     timeout: float = 5.0
 
@@ -96,7 +96,7 @@ class Sids:
 
 
 #: Writes a publish of the port of this number, with a reply below its own inbox; raises `LocalProtocolError` if it can't be sent.
-Post: TypeAlias = Callable[[int, str, bytes, str, Headers | None], object]
+Post: TypeAlias = Callable[[int, str, bytes | str, str, Headers | None], object]
 
 
 class Port(Stateful):
@@ -319,7 +319,7 @@ class Port(Stateful):
             raise _down("publish")
         self.commands.append(publish)
 
-    def ask(self, subject: str, payload: bytes, headers: Headers | None = None) -> str:
+    def ask(self, subject: str, payload: bytes | str, headers: Headers | None = None) -> str:
         """Send a message with a reply subject of its own below the present inbox, and give that: as `token` and `publish`.
 
         If no command waits before it, it is written at once and never becomes a command.

@@ -443,7 +443,9 @@ class Exchange:
             max_payload=self.max_payload or None,
         )
 
-    def _post(self, number: int, subject: str, payload: bytes, reply: str, headers: Headers | None) -> None:
+    def _post(
+        self, number: int, subject: str, payload: bytes | str, reply: str, headers: Headers | None
+    ) -> None:
         """Write what will be answered below a port's own inbox; the way of `Port.ask` around the commands.
 
         Whoever asks waits from now on, so its deadline is to be noted, whatever it is asked by: a take too.

@@ -15,13 +15,17 @@ from jsproto.signals import Ended, NeedData
 from jsproto.wire.headers import Headers
 
 
-def asking(subject: str, payload: bytes, headers: Headers | None, timeout: float) -> Steps[Message]:
+def asking(subject: str, payload: bytes | str, headers: Headers | None, timeout: float) -> Steps[Message]:
     """Ask once and give the answer as it is."""
     return (yield Call(subject, payload, headers, timeout))
 
 
 def request(
-    subject: str, payload: bytes = b"", *, headers: Headers | None = None, timeout: float | timedelta = 5.0
+    subject: str,
+    payload: bytes | str = b"",
+    *,
+    headers: Headers | None = None,
+    timeout: float | timedelta = 5.0,
 ) -> Procedure[Message]:
     """Ask on ``subject`` and wait at most ``timeout`` seconds for one answer.
 

@@ -105,6 +105,7 @@ class RequestMany(Conversation[Message]):
         "_timeout",
         "_timers",
         "end_of",
+        "message",
         "received",
     )
 
@@ -120,7 +121,7 @@ class RequestMany(Conversation[Message]):
     def __init__(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: Headers | None = None,
         count: int = 0,
@@ -152,6 +153,8 @@ class RequestMany(Conversation[Message]):
         self._timers = Timers(ManyTimer)
         self.end_of: Gathered | None = None
         self.received = 0
+        #: How an answer is made for the user; an adapter may set its own class before the feed is opened.
+        self.message: Callable[[Delivery], Message] = Message
 
     # ------------------------------------------------------------------ facts
 
@@ -228,14 +231,15 @@ class RequestMany(Conversation[Message]):
         if frame is None:
             return self.nothing()
         self._bytes -= _size(frame)
-        return Message(frame)
+        return self.message(frame)
 
     def take_all(self, now: float) -> list[Message] | NeedData | Ended:
         """All answers at hand."""
         if not self._backlog.count:
             return NEED_DATA if self.nothing() is NEED_DATA else ENDED
         self._bytes = 0
-        return [Message(frame) for frame in self._backlog.pop_run()]
+        message = self.message
+        return [message(frame) for frame in self._backlog.pop_run()]
 
     @property
     def readable(self) -> int:

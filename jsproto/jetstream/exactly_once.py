@@ -94,7 +94,7 @@ class Patience:
 
 def publish_once(
     subject: str,
-    payload: bytes = b"",
+    payload: bytes | str = b"",
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,
@@ -129,7 +129,7 @@ def publish_once(
 def relayed(
     message: JsMessage,
     subject: str,
-    payload: bytes | None = None,
+    payload: bytes | str | None = None,
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,

@@ -42,13 +42,13 @@ class Connect(Secretive):
 @final
 @define(unsafe_hash=True)
 class Publish:
-    """PUB, or HPUB when there are headers.
+    """PUB, or HPUB when there are headers. A payload that is text goes out as UTF-8.
 
     Made once for each message, so it is not frozen (a fourth of the cost) and read-only by agreement.
     """
 
     subject: str
-    payload: bytes = b""
+    payload: bytes | str = b""
     reply: str = ""
     headers: Headers | None = None
 

@@ -13,7 +13,7 @@ limit is not known before and credentials cannot be made shorter.
 from __future__ import annotations
 
 import json
-from typing import Final, assert_never
+from typing import Final, assert_never, cast
 
 from jsproto.errors import InvalidConfig, InvalidSubject, LocalProtocolError, PayloadTooLarge, shorten
 from jsproto.wire.commands import Command, Connect, Ping, Pong, Publish, Sub, Unsub
@@ -58,7 +58,7 @@ def encode(command: Command, *, max_payload: int | None = None) -> bytes:
         InvalidSubject: a subject, queue or sid that the line cannot carry.
         PayloadTooLarge: header block and payload exceed ``max_payload``.
         InvalidConfig: CONNECT holds text that UTF-8 cannot carry.
-        LocalProtocolError: a payload that is no bytes, a negative limit.
+        LocalProtocolError: a payload that is no bytes and no text, a negative limit.
     """
     match command:
         case Publish(subject, payload, reply, headers):
@@ -79,7 +79,7 @@ def encode(command: Command, *, max_payload: int | None = None) -> bytes:
 
 def encode_publish(
     subject: str,
-    payload: bytes | bytearray | memoryview = b"",
+    payload: bytes | bytearray | memoryview | str = b"",
     reply: str = "",
     headers: Headers | None = None,
     *,
@@ -90,7 +90,7 @@ def encode_publish(
 
     Args:
         subject: where to.
-        payload: what.
+        payload: what; text goes out as UTF-8.
         reply: where answers go.
         headers: what stands before the payload.
         max_payload: most bytes of headers and payload; ``None`` is no limit.
@@ -100,7 +100,7 @@ def encode_publish(
     if reply and not checked:
         reply_subject(reply)
     if not isinstance(payload, bytes):
-        payload = _copied(payload)
+        payload = payload_bytes(payload)
     total = len(payload)
     block = b""
     if headers is not None:
@@ -170,10 +170,23 @@ def encode_connect(command: Connect) -> bytes:
     return f"CONNECT {json.dumps(members, ensure_ascii=False, separators=(',', ':'))}\r\n".encode()
 
 
-def _copied(payload: bytearray | memoryview) -> bytes:
-    if isinstance(payload, (bytearray, memoryview)):
-        return bytes(payload)
-    raise LocalProtocolError(f"expected bytes as payload, seen {type(payload).__name__}")
+def payload_bytes(payload: object) -> bytes:
+    """The bytes of a payload that a user gave: text goes out as UTF-8.
+
+    Raises:
+        LocalProtocolError: it is no bytes and no text, or text that UTF-8 cannot carry.
+    """
+    if isinstance(payload, str):
+        try:
+            return payload.encode()
+        except UnicodeEncodeError as error:
+            at = error.start
+        raise LocalProtocolError(
+            f"expected bytes or text that UTF-8 can carry as payload, seen a lone surrogate at character {at}"
+        )
+    if isinstance(payload, (bytes, bytearray, memoryview)):
+        return bytes(cast("bytes", payload))
+    raise LocalProtocolError(f"expected bytes or text as payload, seen {type(payload).__name__}")
 
 
 def _too_long(line: bytes) -> InvalidSubject:

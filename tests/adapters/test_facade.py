@@ -37,6 +37,13 @@ from jsproto_io._options import ConnectOptions, options_of
 COLOURS = [(_generate.ASYNC, _facade_async), (_generate.SYNC, _facade_sync)]
 
 
+def written_parameters(function):
+    """The parameters as they are written; a signature may show more, namely the settings by name."""
+    code = function.__code__
+    more = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more]
+
+
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
 def test_the_generated_files_are_what_the_generator_writes_now(colour, module):
     assert inspect.getsource(module) == _generate.facade(colour)
@@ -64,7 +71,7 @@ def test_every_public_name_of_the_facade_is_there_with_its_signature_and_docstri
         theirs = inspect.getattr_static(friendly, name)
         ours = inspect.getattr_static(pure, name)
         if inspect.isfunction(ours):
-            assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
+            assert written_parameters(ours) == written_parameters(theirs)
             assert inspect.getdoc(theirs) == inspect.getdoc(ours)
 
 

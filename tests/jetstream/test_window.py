@@ -121,7 +121,7 @@ def test_a_message_may_be_a_publish_or_a_tuple():
         b"x",
         "subject",
         ("a",),
-        ("a", "text"),
+        ("a", 5),
         (b"a", b"x"),
         ("a", b"x", {"A": "b"}),
         ("a", b"x", None, None),

@@ -208,9 +208,19 @@ def test_other_kinds_of_bytes_are_copied(payload):
     assert encode_publish("a", payload) == b"PUB a 2\r\n" + bytes(payload) + b"\r\n"
 
 
-@pytest.mark.parametrize("payload", ["text", 5, None, [1]])
-def test_a_payload_is_bytes(payload):
-    with pytest.raises(LocalProtocolError, match="expected bytes as payload, seen"):
+def test_text_goes_out_as_utf8():
+    assert encode(Publish("a", "é")) == b"PUB a 2\r\n\xc3\xa9\r\n"
+    assert encode(Publish("a", "")) == b"PUB a 0\r\n\r\n"
+
+
+def test_text_that_utf8_cannot_carry_is_no_payload():
+    with pytest.raises(LocalProtocolError, match="a lone surrogate at character 2"):
+        encode(Publish("a", "ab\udcff"))
+
+
+@pytest.mark.parametrize("payload", [5, None, [1]])
+def test_a_payload_is_bytes_or_text(payload):
+    with pytest.raises(LocalProtocolError, match="expected bytes or text as payload, seen"):
         encode_publish("a", payload)
 
 

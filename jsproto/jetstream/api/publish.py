@@ -31,7 +31,7 @@ DEFAULT_RETRY_WAIT: Final = 0.25
 
 def compose(
     subject: str,
-    payload: bytes = b"",
+    payload: bytes | str = b"",
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,
@@ -57,7 +57,7 @@ def compose(
 
 def publish(
     subject: str,
-    payload: bytes = b"",
+    payload: bytes | str = b"",
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,

@@ -21,6 +21,7 @@ from jsproto.jetstream.api.patterns import collide
 from jsproto.jetstream.api.publish_options import NOTHING_ASKED, PublishOptions
 from jsproto.jetstream.api.stream import StreamConfig
 from jsproto.jetstream.api.values import nanoseconds
+from jsproto.wire.encoder import payload_bytes
 from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import subject_matches
 
@@ -28,7 +29,7 @@ from jsproto.wire.subjects import subject_matches
 def check_publish(
     config: StreamConfig,
     subject: str,
-    payload: bytes = b"",
+    payload: bytes | str = b"",
     options: PublishOptions = NOTHING_ASKED,
     *,
     headers: Headers | None = None,
@@ -42,7 +43,7 @@ def check_publish(
         options: what is asked of the stream.
         headers: the whole header block, for its size.
     """
-    size = len(payload) + (0 if headers is None else len(headers.encode()))
+    size = len(payload_bytes(payload)) + (0 if headers is None else len(headers.encode()))
     return tuple(findings(PUBLISH_RULES, _facts(config, subject, size, options)))
 
 

@@ -21,6 +21,7 @@ from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.enums import Rollup
 from jsproto.jetstream.api.schedule import PURGE, SCHEDULE_NEXT, SCHEDULER, Schedule, ttl_text
 from jsproto.jetstream.api.values import UINT64_MAX
+from jsproto.wire.encoder import payload_bytes
 from jsproto.wire.headers import HeaderItems, Headers
 from jsproto.wire.subjects import publish_subject, stream_name, subscription_subject
 
@@ -157,14 +158,16 @@ class PublishOptions:
         """
         return joined(own, self.items())
 
-    def check(self, subject: str, payload: bytes) -> None:
+    def check(self, subject: str, payload: bytes | str) -> None:
         """Look at what the subject and the payload have to do with it.
 
         Raises:
             InvalidConfig: the server would refuse the message; the number is among the words.
         """
         if self.incr is not None and payload:
-            raise InvalidConfig(f"expected no payload beside incr, seen {len(payload)} bytes (10170)")
+            raise InvalidConfig(
+                f"expected no payload beside incr, seen {len(payload_bytes(payload))} bytes (10170)"
+            )
         if self.cancel_schedule == subject:
             raise InvalidConfig(
                 f"expected another subject than {subject!r}, whose schedule is to be cancelled (10212)"

@@ -102,7 +102,7 @@ class JetStream:
     def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -148,7 +148,7 @@ class JetStream:
     def publish_once(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -181,7 +181,7 @@ class JetStream:
         self,
         message: JsMessage,
         subject: str,
-        payload: bytes | None = None,
+        payload: bytes | str | None = None,
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,

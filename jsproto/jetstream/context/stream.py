@@ -73,7 +73,7 @@ class Stream:
     def publish(
         self,
         subject: str,
-        payload: bytes = b"",
+        payload: bytes | str = b"",
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
@@ -259,7 +259,7 @@ class Stream:
         if self.cached is not None:
             refuse(check_batching(self.cached.config, fast=fast), self.name)
 
-    def _check(self, subject: str, payload: bytes, asked: PublishOptions, headers: HeaderItems) -> None:
+    def _check(self, subject: str, payload: bytes | str, asked: PublishOptions, headers: HeaderItems) -> None:
         """Refuse what the stream would, as far as it is known."""
         if self.cached is not None:
             block = asked.headers(headers)
