@@ -87,6 +87,24 @@ def test_pushed_messages_come_in_the_distances_that_they_were_stored_in_if_that_
         judge(distances(feed), recorded, policy)
 
 
+def test_a_server_before_2_11_counts_a_message_that_a_replay_holds_back_as_acknowledged(
+    nc, stream, since, within
+) -> None:
+    """Whoever makes the consumer anew behind this floor passes over a message that never went out."""
+    nc.jetstream().publish("life", b"x")
+    turn(nc, 3.0)
+    nc.jetstream().publish("life", b"x")
+    consumer = stream.create_consumer(durable_name="C", ack_policy="explicit", replay_policy="original")
+    with within(10.0), consumer.fetch(2) as feed:
+        first = next(feed)
+        first.ack_confirmed()
+        floor = consumer.info().ack_floor.stream_seq
+        second = next(feed)
+
+    assert (first.metadata.stream_sequence, second.metadata.stream_sequence) == (1, 2)
+    assert floor == (1 if since(2, 11) else 2)
+
+
 # ------------------------------------------------------------------------------------------------ ephemeral consumers
 
 

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 
 class Outstanding:
-    """A delivery that waits for its acknowledgement: when it was sent (nanoseconds), under which consumer sequence."""
+    """A delivery that waits for its acknowledgement.
 
-    __slots__ = ("consumer_seq", "time")
+    Attributes:
+        consumer_seq: the consumer sequence of its first delivery.
+        time: from when on its acknowledgement is waited for, in nanoseconds; a delayed nak or ``+WPI`` moves it.
+        sent: when it last went out, in nanoseconds; nothing moves that.
+    """
+
+    __slots__ = ("consumer_seq", "sent", "time")
 
     def __init__(self, consumer_seq: int, time: int) -> None:
         self.consumer_seq = consumer_seq
-        self.time = time
+        self.time = self.sent = time
 
 
 class Ledger:
@@ -36,7 +42,7 @@ class Ledger:
         """A message was handed out, for the first time or again (it keeps its first consumer sequence)."""
         known = self.outstanding.get(seq)
         if known is not None:
-            known.time = now
+            known.time = known.sent = now
         else:
             self.outstanding[seq] = Outstanding(consumer_seq, now)
 

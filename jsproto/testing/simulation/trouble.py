@@ -8,7 +8,7 @@ from typing import Final, Protocol, final
 from jsproto.testing.network import Network, Road
 from jsproto.testing.network.cable import Cable
 from jsproto.testing.simserver.disk import Image
-from jsproto.testing.simserver.documents import integer, table
+from jsproto.testing.simserver.documents import integer
 from jsproto.testing.simserver.gotime import rfc3339, to_nanos
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.worker import Household
@@ -268,11 +268,10 @@ class Trouble:
                 place.taken_away(name)
 
     def _delete(self, name: str) -> None:
-        """Delete a consumer. Whoever makes it anew has it begin behind what was settled, as an administrator would."""
+        """Delete a consumer. Whoever makes it anew has it begin behind what was settled, so that no message is passed over."""
         place = self._place
         server, now = place.network.server, place.network.now
-        about = server.request(f"CONSUMER.INFO.{place.stream_name}.{name}", None, now)
-        start = integer(table(about["ack_floor"]), "stream_seq") + 1
+        start = server.jetstream.consumers[place.stream_name][name].settled_to + 1
         place.consumers[name].update(deliver_policy="by_start_sequence", opt_start_seq=start)
         server.request(f"CONSUMER.DELETE.{place.stream_name}.{name}", None, now)
 

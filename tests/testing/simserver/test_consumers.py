@@ -499,3 +499,44 @@ def test_what_grew_too_old_is_owed_no_more_once_the_server_looks(make):
     assert owed() == (2, 1, 0)
     client.wait(4.0)
     assert owed() == (0, 0, 2)
+
+
+# ------------------------------------------------------------------------------------------------ what worlds ask it
+
+
+@pytest.mark.parametrize(("version", "told"), [("2.9.10", 2), ("2.10.26", 2), ("2.11.11", 1), ("2.15.1", 1)])
+def test_a_message_that_a_replay_holds_back_is_not_settled_though_an_old_server_counts_it(
+    make, version, told
+):
+    client = make(version=version)
+    for moment in (0.0, 50.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 60.0
+    config = {"durable_name": "C", "ack_policy": "explicit", "replay_policy": "original"}
+    client.server.request(
+        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now
+    )
+    consumer = client.server.jetstream.consumers["S"]["C"]
+    [first] = acks(take(client, 2))
+    assert consumer.settled_to == 0
+    client.pub(first, "+ACK")
+
+    assert info(client)["ack_floor"]["stream_seq"] == told
+    assert consumer.settled_to == 1
+    [second] = acks(client.wait(51.0).hear())
+    client.pub(second, "+ACK")
+    assert consumer.settled_to == 2
+
+
+@pytest.mark.parametrize("word", ['-NAK {"delay":9000000000}', "+WPI"])
+def test_what_went_out_before_a_moment_is_not_kept_since_then_whatever_was_said_of_it(make, word):
+    client = make(consumer={"ack_wait": 2 * 10**9}, publish=1)
+    [reply] = acks(take(client))
+    client.wait(1.0).pub(reply, word)
+    consumer = client.server.jetstream.consumers["S"]["C"]
+
+    assert consumer.kept_since(0.0) == [1]
+    assert consumer.kept_since(0.5) == []
+    assert numbers(client.wait(9.5).hear()) == []
+    assert numbers(take(client)) == [(2, 1, 2, 0)]
+    assert consumer.kept_since(10.0) == [1]

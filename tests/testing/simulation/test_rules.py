@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from attrs import evolve
 
@@ -122,6 +124,31 @@ def test_an_answer_that_is_taken_for_an_empty_listing_is_seen(monkeypatch):
     monkeypatch.setattr(procedures, "answer", lambda body, about, expected: {"total": 0})
 
     assert broken("list") == "outcome"
+
+
+# ------------------------------------------------------------------------------------------------ made anew while a replay holds a message
+
+
+@pytest.mark.parametrize("version", ["2.9", "2.10", "2.15"])
+def test_a_consumer_that_is_made_anew_passes_over_no_message_that_a_replay_holds_back(client_of, version):
+    """An old server tells a floor that lies behind that message."""
+    world = Simulation(scenario=evolve(drawn(0, 0.05, ("fetch",)), version=version, faults=()))
+    server, [name] = world.network.server, world.consumers
+    server.request(f"CONSUMER.DELETE.S.{name}", None, 0.0)
+    world.consumers[name]["replay_policy"] = "original"
+    for moment in (0.0, 50.0):
+        server.publish("s.side", b"x", moment)
+    server.request(
+        f"CONSUMER.DURABLE.CREATE.S.{name}", {"stream_name": "S", "config": world.consumers[name]}, 60.0
+    )
+    client = client_of(server, now=60.0)
+    client.say("SUB in.> 1\r\n")
+    client.pull(consumer=name, batch=2, expires=10**10)
+    [reply] = re.findall(r"\$JS\.ACK\.[^ ~]+", client.hear())
+    client.pub(reply, "+ACK")
+    world.trouble.do(fault("delete_consumer", 60.0))
+
+    assert world.consumers[name]["opt_start_seq"] == 2
 
 
 # ------------------------------------------------------------------------------------------------ books of a consumer that replays
