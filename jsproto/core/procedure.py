@@ -146,6 +146,11 @@ class Script(Stateful, Generic[T]):
         """What the generator waits for."""
         return self._step
 
+    @property
+    def token(self) -> int:
+        """The token of the call that was sent and is not answered yet; 0 if there is none."""
+        return self._token
+
     # ------------------------------------------------------------------ facts
 
     def opened(self, port: Port, now: float) -> None:

@@ -1,10 +1,13 @@
 """Consumers of ours that nobody needs any more: each is deleted on the server, without anybody waiting for it.
 
-Theory. An ordered consumer leaves one behind with every reset, and most of them are gone already. Still each is deleted, by
-the generator that deletes any consumer, one after the other; "not found" is as good as "deleted". A deletion that fails is
-tried again with a growing delay; who is not deleted after `ATTEMPTS` is left to the server, which forgets a consumer that
-nobody uses after its ``inactive_threshold``, and counted in ``given_up``. While the link is down everything waits. A new link may be too
-short for even one answer, so on it all deletions are sent at once, and then each is asked for again until it is answered.
+Theory. An ordered consumer leaves one behind with every reset, and most of them are gone already. Still each is deleted:
+the client asks for it at once, and "not found" is as good as "deleted". Then it sees to the answers one after the other,
+by the generator that deletes any consumer: it asks again with a growing delay, and leaves a consumer that is not deleted after
+`ATTEMPTS` to the server, which forgets one that nobody uses after its ``inactive_threshold``; ``given_up`` names those.
+
+An answer counts however late it comes. A link that takes longer for it than the client waits would otherwise delete one
+consumer in many seconds, while the reader on the same link makes one in every second. While the link is down everything
+waits, and a new link sends all deletions at once, since it may be too short for even one answer.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from jsproto.core.conversation import Call, Port
 from jsproto.core.procedure import Script, Sleep, Steps
 from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
 from jsproto.errors import ConnectionClosed, JsprotoError, PermissionViolation
-from jsproto.jetstream.api.errors import NotFound
+from jsproto.jetstream.api.answers import AnswerType
+from jsproto.jetstream.api.envelope import answer
+from jsproto.jetstream.api.errors import Asked, NotFound
 from jsproto.jetstream.api.procedures import delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.wire.frames import Delivery
+from jsproto.wire.frames import PAYLOAD, Delivery
 
 ATTEMPTS: Final = 4
 #: Seconds before the second attempt; doubles.
@@ -45,23 +50,35 @@ def removal(api: ApiSubjects, stream: str, consumer: str, timeout: float) -> Ste
     return False
 
 
+def gone(frame: Delivery) -> bool:
+    """Whether an answer to a deletion says that the consumer is not there any more."""
+    try:
+        return answer(frame[PAYLOAD], Asked(), AnswerType.CONSUMER_DELETE)["success"] is True
+    except NotFound:
+        return True
+    except JsprotoError:
+        return False
+
+
 class Leftovers(Stateful):
-    """Names to be deleted, the first of them under way.
+    """Names to be deleted. Each was asked for; the first is asked for again until it is answered.
 
     Attributes:
         names: those that are not known to be gone, oldest first.
         given_up: those that could not be deleted.
     """
 
-    __slots__ = ("_api", "_script", "_stream", "_timeout", "given_up", "names")
+    __slots__ = ("_api", "_asked", "_script", "_stream", "_timeout", "given_up", "names")
 
-    STATE: ClassVar[Codecs] = {"given_up": PLAIN, "names": PLAIN}
+    STATE: ClassVar[Codecs] = {"_asked": PLAIN, "given_up": PLAIN, "names": PLAIN}
 
     def __init__(self, api: ApiSubjects, stream: str, timeout: float) -> None:
         self._api = api
         self._stream = stream
         self._timeout = timeout
         self._script: Script[bool] | None = None
+        # The name behind each call on this link whose answer has not come.
+        self._asked: dict[int, str] = {}
         self.names: list[str] = []
         self.given_up: list[str] = []
 
@@ -76,25 +93,33 @@ class Leftovers(Stateful):
         """A consumer is not needed any more."""
         if name not in self.names:
             self.names.append(name)
+            if self._script is not None:
+                self._send(name, port)
         self.go_on(port, now)
 
     def go_on(self, port: Port, now: float) -> None:
-        """Delete the next, if none is under way and the link is up. A removal begins with a wait, so none is over at once."""
+        """See to the next, if none is under way and the link is up. A removal begins with a wait, so none is over at once."""
         if self._script is None and self.names and port.up:
             self._script = self._removal()
             self._script.opened(port, now)
+        if self._script is not None and self._script.token:
+            self._asked[self._script.token] = self.names[0]
 
     def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
-        """An answer came. Whether it was waited for here."""
-        script = self._script
-        if script is None:
+        """An answer came, in time or late. Whether it is one to a deletion."""
+        name = self._asked.pop(token, "")
+        if not name:
             return False
-        before = script.waiting
-        script.replied(port, token, frame, now)
-        self._judge()
-        waited = script.waiting is not before
+        script = self._script
+        if script is not None and token == script.token:
+            script.replied(port, token, frame, now)
+            self._judge()
+        elif gone(frame):
+            if name == self.names[0]:
+                self._script = None
+            self._forget(name)
         self.go_on(port, now)
-        return waited
+        return True
 
     def ticked(self, port: Port, now: float) -> None:
         """Time has passed."""
@@ -106,6 +131,7 @@ class Leftovers(Stateful):
     def link_down(self) -> None:
         """The link is lost: the first of them is begun anew with the next."""
         self._script = None
+        self._asked.clear()
 
     def link_up(self, port: Port, now: float) -> None:
         """A new link, perhaps a short one: ask for all deletions at once, and see to the answers one after the other."""
@@ -129,12 +155,13 @@ class Leftovers(Stateful):
             self.given_up += self.names
         self._script = None
         self.names.clear()
+        self._asked.clear()
 
     # ------------------------------------------------------------------ inside
 
     def _send(self, name: str, port: Port) -> None:
-        """Ask for a deletion; nobody waits for the answer."""
-        port.call(Call(self._api.consumer_delete(self._stream, name)))
+        """Ask for a deletion; its answer counts whenever it comes."""
+        self._asked[port.call(Call(self._api.consumer_delete(self._stream, name)))] = name
 
     def _removal(self) -> Script[bool]:
         name = self.names[0]
@@ -143,10 +170,16 @@ class Leftovers(Stateful):
     def _judge(self) -> None:
         script = self._script
         if script is not None and script.done:
-            name = self.names.pop(0)
+            name = self.names[0]
             if not script.result:
                 self.given_up.append(name)
             self._script = None
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        """A name is done with, and so are the calls about it."""
+        self.names.remove(name)
+        self._asked = {token: about for token, about in self._asked.items() if about != name}
 
     def snapshot(self) -> Snapshot:
         """The names, and how far the first deletion is."""

@@ -115,7 +115,7 @@ def test_a_new_ordered_consumer(form):
             "script": None,
             "since": 0.0,
         },
-        "leftovers": {"given_up": [], "names": [], "script": None},
+        "leftovers": {"_asked": {}, "given_up": [], "names": [], "script": None},
         "order": {"consumer": "", "guard": {"expected": 1}},
         "position": {
             "_anchor": None,

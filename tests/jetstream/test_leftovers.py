@@ -1,4 +1,4 @@
-"""Deletions that nobody waits for: one after the other, again after a failure, and given up in the end."""
+"""Deletions that nobody waits for: asked for at once, again after a failure, and given up in the end."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Cleaner:
     def asked(self) -> list[str]:
         return [each.subject.removeprefix(DELETE) for each in self.port.commands if isinstance(each, Publish)]
 
-    def answer(self, body: dict[str, object], now: float = 0.0) -> bool:
-        call = self.port.commands[-1]
+    def answer(self, body: dict[str, object], now: float = 0.0, call: int = -1) -> bool:
+        """An answer to one of the calls, by its place; to the last one if nothing is said."""
+        call = self.port.commands[call]
         frame = ("1", call.reply, "", None, json.dumps(body).encode())
         return self.left.replied(self.port, int(call.reply.rpartition(".")[2]), frame, now)
 
@@ -47,7 +48,7 @@ class Cleaner:
         return now
 
 
-# ------------------------------------------------------------------ one after the other
+# ------------------------------------------------------------------ asked for at once
 
 
 def test_nothing_is_asked_where_nothing_is_left():
@@ -59,15 +60,52 @@ def test_nothing_is_asked_where_nothing_is_left():
 
 
 @pytest.mark.parametrize("body", [DELETED, NOT_FOUND])
-def test_consumers_are_deleted_one_after_the_other_and_who_was_not_there_is_gone_too(body):
+def test_consumers_are_deleted_at_once_and_who_was_not_there_is_gone_too(body):
     cleaner = Cleaner("a", "b")
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a"], ["a", "b"], 5.0)
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a", "b"], 5.0)
 
-    assert cleaner.answer(body, 1.0) is True
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["b"], 6.0)
+    assert cleaner.answer(body, 1.0, call=1) is True
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a"], 5.0)
 
-    assert cleaner.answer(body, 2.0) is True
+    assert cleaner.answer(body, 2.0, call=0) is True
     assert (cleaner.left.names, cleaner.left.given_up, cleaner.left.deadline) == ([], [], None)
+
+
+def test_who_comes_next_and_is_not_answered_yet_is_asked_for_again():
+    cleaner = Cleaner("a", "b")
+    cleaner.answer(DELETED, 1.0, call=0)
+
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b", "b"], ["b"], 6.0)
+
+
+@pytest.mark.parametrize("body", [DELETED, NOT_FOUND])
+def test_an_answer_counts_however_late_it_comes(body):
+    """A link on which every answer takes longer than the client waits would else never be rid of a consumer."""
+    cleaner = Cleaner("a", "b")
+    assert cleaner.wait() == 5.0
+    assert cleaner.answer(body, 5.5, call=0) is True
+    assert (cleaner.asked, cleaner.left.names) == (["a", "b", "b"], ["b"])
+    assert cleaner.answer(body, 5.6, call=1) is True
+
+    assert (cleaner.left.names, cleaner.left.given_up, cleaner.left.deadline) == ([], [], None)
+    assert cleaner.answer(body, 5.7, call=2) is False
+
+
+@pytest.mark.parametrize("body", [BUSY, {"success": False}, {}])
+def test_a_late_answer_that_says_nothing_of_the_consumer_changes_nothing(body):
+    cleaner = Cleaner("a")
+    cleaner.wait()
+    assert cleaner.answer(body, 5.5) is True
+
+    assert (cleaner.left.names, cleaner.wait(), cleaner.asked) == (["a"], 6.0, ["a", "a"])
+
+
+def test_an_answer_of_a_link_that_is_lost_is_not_waited_for():
+    cleaner = Cleaner("a")
+    cleaner.left.link_down()
+
+    assert cleaner.answer(DELETED, 1.0) is False
+    assert cleaner.left.names == ["a"]
 
 
 def test_a_name_is_deleted_once():
@@ -119,7 +157,7 @@ def test_an_answer_that_does_not_come_is_a_failure_too_and_the_next_name_follows
         moments.append(cleaner.wait())
 
     assert moments == [5.0, 6.0, 11.0, 13.0, 18.0, 22.0, 27.0]
-    assert (cleaner.asked, cleaner.left.given_up) == (["a"] * 4 + ["b"], ["a"])
+    assert (cleaner.asked, cleaner.left.given_up) == (["a", "b", "a", "a", "a", "b"], ["a"])
     assert cleaner.left.deadline == 32.0
 
 
@@ -141,7 +179,7 @@ def test_a_deletion_that_is_forbidden_is_given_up_at_once_and_the_next_follows()
     cleaner = Cleaner("a", "b")
     cleaner.refused(PermissionViolation("no", DELETE + "a", "publish"), "a", 3.0)
 
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.given_up) == (["a", "b"], ["b"], ["a"])
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.given_up) == (["a", "b", "b"], ["b"], ["a"])
     assert cleaner.left.deadline == 8.0
 
 
@@ -149,7 +187,7 @@ def test_a_deletion_that_is_refused_otherwise_is_tried_again():
     cleaner = Cleaner("a", "b")
     cleaner.refused(LocalProtocolError("too large"), "a", 3.0)
 
-    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a"], ["a", "b"], 4.0)
+    assert (cleaner.asked, cleaner.left.names, cleaner.left.deadline) == (["a", "b"], ["a", "b"], 4.0)
 
 
 def test_what_is_refused_to_others_is_not_ours():
@@ -207,18 +245,18 @@ def test_a_deletion_that_was_under_way_when_the_link_was_lost_is_begun_anew():
     cleaner.left.link_down()
     assert cleaner.left.deadline is None
     cleaner.left.ticked(cleaner.port, 60.0)
-    assert cleaner.asked == ["a"]
+    assert cleaner.asked == ["a", "b"]
 
     cleaner.port.up = True
     cleaner.left.go_on(cleaner.port, 61.0)
-    assert (cleaner.asked, cleaner.left.names) == (["a", "a"], ["a", "b"])
+    assert (cleaner.asked, cleaner.left.names) == (["a", "b", "a"], ["a", "b"])
 
 
 def test_at_the_end_of_a_connection_all_are_asked_for_at_once_and_nobody_waits():
     cleaner = Cleaner("a", "b", "c")
     cleaner.left.flush(cleaner.port)
 
-    assert cleaner.asked == ["a", "a", "b", "c"]
+    assert cleaner.asked == ["a", "b", "c", "a", "b", "c"]
     assert (cleaner.left.names, cleaner.left.given_up, cleaner.left.deadline) == ([], [], None)
 
 
@@ -234,7 +272,7 @@ def test_at_the_end_of_a_connection_that_is_lost_all_are_given_up():
 
 def test_a_deletion_goes_on_after_a_snapshot():
     cleaner = Cleaner("a", "b")
-    cleaner.answer(BUSY)
+    cleaner.answer(BUSY, call=0)
     cleaner.wait()
     again = Leftovers(ApiSubjects(), "S", 5.0)
     again.restore(cleaner.left.snapshot())
@@ -243,9 +281,11 @@ def test_a_deletion_goes_on_after_a_snapshot():
     assert again.deadline == 6.0
     cleaner.answer(BUSY, 1.0)
     assert cleaner.wait() == 3.0
+    cleaner.answer(DELETED, 3.0, call=1)
+    assert (cleaner.asked, again.names) == (["a", "b", "a", "a"], ["a"])
     cleaner.answer(DELETED, 3.0)
 
-    assert (cleaner.asked, again.names) == (["a", "a", "a", "b"], ["b"])
+    assert (cleaner.asked, again.names) == (["a", "b", "a", "a"], [])
 
 
 def test_where_the_snapshot_knows_of_none_none_is_under_way():

@@ -524,7 +524,8 @@ def test_b076_an_attempt_without_an_answer_counts_as_well():
     assert len(rig.creates) == 3
     with pytest.raises(RequestTimeout):
         rig.ordered.take(rig.now)
-    assert rig.deleted[:2] == [rig.creates[0].name] * 2
+    assert {each.name for each in rig.creates} == set(rig.deleted)
+    assert rig.deleted.count(rig.creates[0].name) > 1
 
 
 def test_b077_the_position_only_moves_forward():
@@ -1069,16 +1070,18 @@ def test_a_deletion_that_may_not_be_asked_for_is_given_up():
     assert rig.notices[-1] is OrderedNotice.LEFT_BEHIND
 
 
-def test_deletions_go_out_one_after_the_other_and_success_is_success():
+def test_deletions_go_out_at_once_and_success_is_success():
     rig = Rig().ok()
     rig.ordered.leftovers.add("other", rig.port, 0.0)
     rig.ordered.leftovers.add("other", rig.port, 0.0)
     rig.ordered.closed(None, 0.0)
-    assert rig.deleted == ["other"]
-    rig.reply(int(rig.log[-2].reply.rpartition(".")[2]), {"success": True})
-
     assert rig.deleted == ["other", rig.creates[0].name]
+    assert not rig.ordered.finished
+    first = next(each for each in rig.log if getattr(each, "subject", "").endswith(".other"))
+    rig.reply(int(first.reply.rpartition(".")[2]), {"success": True})
+    assert not rig.ordered.finished
     rig.gone()
+
     assert rig.ordered.finished
 
 

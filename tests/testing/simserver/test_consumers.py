@@ -513,9 +513,7 @@ def test_a_message_that_a_replay_holds_back_is_not_settled_though_an_old_server_
         client.server.publish("s.a", b"x", moment)
     client.now = 60.0
     config = {"durable_name": "C", "ack_policy": "explicit", "replay_policy": "original"}
-    client.server.request(
-        "CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now
-    )
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
     consumer = client.server.jetstream.consumers["S"]["C"]
     [first] = acks(take(client, 2))
     assert consumer.settled_to == 0

@@ -126,6 +126,17 @@ def test_an_answer_that_is_taken_for_an_empty_listing_is_seen(monkeypatch):
     assert broken("list") == "outcome"
 
 
+# ------------------------------------------------------------------------------------------------ consumers left behind
+
+
+@pytest.mark.parametrize("rate", [0.3231, 1.0])
+@pytest.mark.parametrize("size", [0.317, 0.33, 0.35])
+def test_an_ordered_reader_deletes_its_consumers_as_fast_as_it_makes_them_where_answers_are_late(size, rate):
+    """Every answer takes about as long as this reader waits for one, so it begins anew all the time."""
+    for at in (12.0, 15.0, 20.0):
+        assert lived(10211, "ordered", fault("slow", at, 70.0, size), rate=rate).failure is None
+
+
 # ------------------------------------------------------------------------------------------------ made anew while a replay holds a message
 
 
