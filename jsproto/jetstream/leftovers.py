@@ -5,7 +5,8 @@ the client asks for it at once, and "not found" is as good as "deleted". Then it
 by the generator that deletes any consumer: it asks again with a growing delay, and leaves a consumer that is not deleted after
 `ATTEMPTS` to the server, which forgets one that nobody uses after its ``inactive_threshold``; ``given_up`` names those.
 
-An answer counts however late it comes. A link that takes longer for it than the client waits would otherwise delete one
+A "not found" to the first question proves nothing where another follows: a server works off calls beside each other, and
+may make the consumer only then. Beside that an answer counts however late it comes. A link that takes longer for it than the client waits would otherwise delete one
 consumer in many seconds, while the reader on the same link makes one in every second. While the link is down everything
 waits, and a new link sends all deletions at once, since it may be too short for even one answer.
 """
@@ -50,12 +51,12 @@ def removal(api: ApiSubjects, stream: str, consumer: str, timeout: float) -> Ste
     return False
 
 
-def gone(frame: Delivery) -> bool:
-    """Whether an answer to a deletion says that the consumer is not there any more."""
+def gone(frame: Delivery, *, absent: bool) -> bool:
+    """Whether an answer to a deletion says that the consumer is gone; ``absent``: also where it was not found."""
     try:
         return answer(frame[PAYLOAD], Asked(), AnswerType.CONSUMER_DELETE)["success"] is True
     except NotFound:
-        return True
+        return absent
     except JsprotoError:
         return False
 
@@ -77,8 +78,8 @@ class Leftovers(Stateful):
         self._stream = stream
         self._timeout = timeout
         self._script: Script[bool] | None = None
-        # The name behind each call on this link whose answer has not come.
-        self._asked: dict[int, str] = {}
+        # The name behind each call on this link whose answer has not come, and whether "not found" proves that it is gone.
+        self._asked: dict[int, tuple[str, bool]] = {}
         self.names: list[str] = []
         self.given_up: list[str] = []
 
@@ -103,18 +104,18 @@ class Leftovers(Stateful):
             self._script = self._removal()
             self._script.opened(port, now)
         if self._script is not None and self._script.token:
-            self._asked[self._script.token] = self.names[0]
+            self._asked[self._script.token] = (self.names[0], True)
 
     def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
         """An answer came, in time or late. Whether it is one to a deletion."""
-        name = self._asked.pop(token, "")
+        name, absent = self._asked.pop(token, ("", False))
         if not name:
             return False
         script = self._script
         if script is not None and token == script.token:
             script.replied(port, token, frame, now)
             self._judge()
-        elif gone(frame):
+        elif gone(frame, absent=absent):
             if name == self.names[0]:
                 self._script = None
             self._forget(name)
@@ -160,8 +161,9 @@ class Leftovers(Stateful):
     # ------------------------------------------------------------------ inside
 
     def _send(self, name: str, port: Port) -> None:
-        """Ask for a deletion; its answer counts whenever it comes."""
-        self._asked[port.call(Call(self._api.consumer_delete(self._stream, name)))] = name
+        """Ask for a deletion at once. The server may still be at work on the creation, so "not found" proves nothing yet."""
+        token = port.call(Call(self._api.consumer_delete(self._stream, name)))
+        self._asked[token] = (name, False)
 
     def _removal(self) -> Script[bool]:
         name = self.names[0]
@@ -179,7 +181,7 @@ class Leftovers(Stateful):
     def _forget(self, name: str) -> None:
         """A name is done with, and so are the calls about it."""
         self.names.remove(name)
-        self._asked = {token: about for token, about in self._asked.items() if about != name}
+        self._asked = {token: about for token, about in self._asked.items() if about[0] != name}
 
     def snapshot(self) -> Snapshot:
         """The names, and how far the first deletion is."""

@@ -34,6 +34,7 @@ def without(data: dict[str, object], *names: str) -> dict[str, object]:
 def test_a_new_push_subscription():
     expected = {
         "_auto": False,
+        "_barred": False,
         "_bounded": True,
         "_bounds": {"_bytes": 0, "_came": 0, "_runs": deque()},
         "_by_flow": False,
