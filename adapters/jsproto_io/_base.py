@@ -77,8 +77,10 @@ class CoreMessage(Message):
 
     __slots__ = ("_client",)
 
-    def __init__(self, frame: Delivery, client: object) -> None:
-        super().__init__(frame)
+    def __init__(self, frame: Delivery, client: object) -> None:  # pyright: ignore[reportMissingSuperCall]
+        # Not through super().__init__: this runs once for each message, and the call would cost half as much again.
+        self.frame = frame
+        self._headers: Headers | None = None
         self._client = client
 
     def _answered(self) -> str:
