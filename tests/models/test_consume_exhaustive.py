@@ -24,6 +24,8 @@ ALPHABET: Final = (*STATUSES, "data", "late", "corrects", "ahead", "stray", *COM
 
 #: State that no step can see, or that is the same for all: each with its reason.
 LEFT_OUT: Final = {
+    "_barred": "for a notice",
+    "_trusts": "no group is asked for",
     "_guard": "gaps are not watched here",
     "_timers": "taken as differences",
     "error": "taken as its class",
@@ -36,8 +38,8 @@ LEFT_OUT: Final = {
     "strays": "a counter",
 }
 LOOKED_AT: Final = {
-    "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "hungry", "ledger", "liveness", "pin",
-    "port", "reason", "refused_put", "state",
+    "_absent", "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "hungry", "ledger", "liveness", "pin",
+    "_question", "port", "reason", "refused_put", "state",
 }  # fmt: skip
 
 
@@ -68,7 +70,7 @@ class World(orders.World):
             liveness.heartbeat, liveness.silent, liveness.watching and round(now - liveness.since, 6),
             min(pace.failures, 2), max(0.0, round((pace.not_before or 0.0) - now, 6)),
             tuple(round(at - now, 6) for at in consume._timers._armed.values()),
-            port.up, bool(port.subject), fences,
+            port.up, bool(port.subject), fences, consume._absent, bool(consume._question),
         )  # fmt: skip
 
     def _pull(self, pull: Pull) -> tuple[object, ...]:

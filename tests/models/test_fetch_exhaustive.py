@@ -28,6 +28,7 @@ ALPHABET: Final = (*STATUSES, "data", "many", "stray", *COMMON)
 
 #: State that no step can see, or that is the same for all: each with its reason.
 LEFT_OUT: Final = {
+    "_again_from": "for a notice", "_barred": "for a notice", "_first": "for a notice", "_trusts": "no group is asked for",
     "_opened": "taken as a difference", "cause": "taken as its class", "error": "taken as its class", "floor": "nothing is known of acks",
     "hands": "nothing is kept in progress", "prolonged": "a counter", "returned": "a counter", "served": "for the connection's drain",
     "strays": "a counter",
