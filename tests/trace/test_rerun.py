@@ -544,6 +544,13 @@ def test_what_cannot_be_made_again_is_named_with_its_line():
     assert again.frames == 2
 
 
+def oddly_timed() -> RequestMany:
+    """Its stall is a number of a class that JSON has no word for; nothing of ours makes such a one."""
+    many = RequestMany("a", stall=5.0)
+    many._stall = Fraction(5)
+    return many
+
+
 @pytest.mark.parametrize(
     "opened",
     [
@@ -554,7 +561,7 @@ def test_what_cannot_be_made_again_is_named_with_its_line():
         lambda: JetStream().subscribe("s.*", stream="S", auto_ack=True),
         lambda: OrderedConsumer(ApiSubjects(), "S", Subjects()),
         lambda: RequestMany("a", headers=Headers({"A": "b"})),
-        lambda: RequestMany("a", stall=Fraction(5)),
+        oddly_timed,
     ],
 )
 def test_what_holds_more_than_a_trace_can_say_cannot_be_made_again(opened):
