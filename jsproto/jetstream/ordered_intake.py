@@ -119,7 +119,7 @@ class Intake(Stateful):
     @property
     def replaying(self) -> bool:
         """Whether a silent server proves nothing, and nothing but a question tells whether the consumer is there."""
-        return False
+        raise NotImplementedError
 
     @property
     def behind(self) -> int:

@@ -424,10 +424,14 @@ class Link:
         if not place[key]:
             del place[key]
         for reader in interest.readers.values():
-            known = self.readers[reader.consumer]
-            del known[reader.number]
-            if not known:
-                del self.readers[reader.consumer]
+            self.forget(reader)
+
+    def forget(self, reader: Reader) -> None:
+        """Nobody looks for this reader by its consumer any more."""
+        known = self.readers[reader.consumer]
+        del known[reader.number]
+        if not known:
+            del self.readers[reader.consumer]
 
     def _place(self, interest: Interest) -> dict[str, dict[str, Interest]]:
         return self.wild if interest.wild else self.exact

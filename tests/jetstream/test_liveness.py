@@ -201,3 +201,13 @@ def test_a_factor_is_checked_even_without_heartbeats():
     with pytest.raises(InvalidConfig, match="factor"):
         liveness_of(0.0, 0.5)
     assert liveness_of(0.0, 3.0).deadline is None
+
+
+def test_what_is_not_watched_does_not_go_on():
+    idle = Liveness(5.0)
+    idle.goes_on(3.0)
+    watched = Liveness(5.0)
+    watched.watch(1.0)
+    watched.goes_on(3.0)
+
+    assert (idle.since, watched.since) == (0.0, 3.0)

@@ -14,6 +14,7 @@ Nobody has to ask again who may have enough at hand: only if everything that cam
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import islice
@@ -196,10 +197,7 @@ class Pulls:
     def _drop(link: Link, reader: Reader) -> None:
         """There are too many readers of one subscription: this one is forgotten."""
         del reader.interest.readers[reader.consumer]
-        known = link.readers[reader.consumer]
-        del known[reader.number]
-        if not known:
-            del link.readers[reader.consumer]
+        link.forget(reader)
 
     @staticmethod
     def _is_one(reader: Reader) -> bool:
@@ -299,7 +297,7 @@ class Pulls:
         if pull.end is None or pull.lane is None:
             return
         pull.end = None
-        if pull in reader.past:
+        with contextlib.suppress(ValueError):
             reader.past.remove(pull)
         reader.lanes[pull.token] = pull.lane
         for tally in (reader.tally, pull.lane):
@@ -431,10 +429,9 @@ class Pulls:
         elif pending is not None and (row.rest is not Rest.ALL or lane.first() is lane.last):
             self._settle(reader, pull, *pending)
         ended = [pull, *(lane.queue if row.rest is Rest.ALL else ())]
-        for each in ended:
-            if each.end is None or each is pull:
-                self._ended(reader, each, row.end)
-                each.status = f"{status[0]} {status[1]}".rstrip()
+        for each in [each for each in ended if each.end is None or each is pull]:
+            self._ended(reader, each, row.end)
+            each.status = f"{status[0]} {status[1]}".rstrip()
         refusals = self._refused(interest, pull, row, pending)
         self._books.tell(PullOver(link, pull, row, refusals))
         if row.verdict is Verdict.RESET and reader.loop:
