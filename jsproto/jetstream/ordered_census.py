@@ -19,15 +19,15 @@ Subjects are kept only until the reader is caught up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.conversation import Port
 from jsproto.core.procedure import Script, Steps
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
-from jsproto.errors import JsprotoError
+from jsproto.core.state import PLAIN, Codecs
 from jsproto.jetstream.api.procedures import stream_info
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.jetstream.ordered_question import Question
 from jsproto.wire.frames import SUBJECT, Delivery
 
 #: Seconds between two questions.
@@ -57,7 +57,7 @@ def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float
     return Answer(subjects, min(lasts))
 
 
-class Census(Stateful):
+class Census(Question[Answer]):
     """The subjects that were seen, and the question to the stream.
 
     Args:
@@ -77,7 +77,6 @@ class Census(Stateful):
         "_filters",
         "_last",
         "_not_before",
-        "_script",
         "_stream",
         "_timeout",
         "blind",
@@ -94,11 +93,11 @@ class Census(Stateful):
     }
 
     def __init__(self, api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float) -> None:
+        super().__init__()
         self._api = api
         self._stream = stream
         self._filters = filters
         self._timeout = timeout
-        self._script: Script[Answer] | None = None
         # What the stream's last sequence was, and when it may be asked again.
         self._last = 0
         self._not_before: float | None = None
@@ -133,67 +132,23 @@ class Census(Stateful):
         early = self._not_before is not None and now < self._not_before
         if self._script is None and not self.blind and not early and last >= self._last and port.up:
             self._not_before = now + AGAIN
-            self._script = self._asking()
-            self._script.opened(port, now)
-
-    def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
-        """An answer came. Whether it was waited for here."""
-        script = self._script
-        if script is None:
-            return False
-        before = script.waiting
-        script.replied(port, token, frame, now)
-        self._judge()
-        return script.waiting is not before
-
-    def ticked(self, port: Port, now: float) -> None:
-        """Time has passed."""
-        if self._script is not None:
-            self._script.ticked(port, now)
-            self._judge()
-
-    def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
-        """The server does not let the question through."""
-        if self._script is not None:
-            self._script.refused(port, subject, error, now)
-            self._judge()
+            self._ask(port, now)
 
     def link_down(self) -> None:
         """The link is lost, and the answer with it."""
         self._script = None
         self._not_before = None
 
-    @property
-    def deadline(self) -> float | None:
-        """When the answer is overdue."""
-        return None if self._script is None else self._script.deadline
-
     # ------------------------------------------------------------------ inside
 
     def _asking(self) -> Script[Answer]:
         return Script(lambda: census(self._api, self._stream, self._filters, self._timeout))
 
-    def _judge(self) -> None:
-        script = self._script
-        if script is None or not script.done:
-            return
-        self._script = None
+    def _judged(self, outcome: Script[Answer]) -> None:
         # A stream that has nothing of all that was seen is one whose server does not know the question.
-        if script.error is not None or not script.result.subjects:
+        if outcome.error is not None or not outcome.result.subjects:
             self.blind = True
             return
-        unseen = script.result.subjects - self.seen
+        unseen = outcome.result.subjects - self.seen
         self.missing = unseen if self.missing is None else self.missing & unseen
-        self._last = script.result.last
-
-    def snapshot(self) -> Snapshot:
-        """What was seen, and how far the question is."""
-        return {**super().snapshot(), "script": None if self._script is None else self._script.snapshot()}
-
-    def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
-        super().restore(data)
-        self._script = None
-        if data["script"] is not None:
-            self._script = self._asking()
-            self._script.restore(cast("Mapping[str, object]", data["script"]))
+        self._last = outcome.result.last

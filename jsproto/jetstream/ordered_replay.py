@@ -11,21 +11,20 @@ pull form takes no pull for overdue before the first heartbeat.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from jsproto.core.conversation import Port
 from jsproto.core.procedure import Script
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
-from jsproto.errors import JsprotoError, PermissionViolation
+from jsproto.core.state import PLAIN, Codecs
+from jsproto.errors import PermissionViolation
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import NotFound
 from jsproto.jetstream.api.procedures import consumer_info
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.wire.frames import Delivery
+from jsproto.jetstream.ordered_question import Question
 
 
-class ReplayWatch(Stateful):
+class ReplayWatch(Question[ConsumerInfo]):
     """The question for one incarnation after the other.
 
     Args:
@@ -37,15 +36,15 @@ class ReplayWatch(Stateful):
         gone: the server has said that the consumer is not there.
     """
 
-    __slots__ = ("_api", "_asked", "_name", "_period", "_script", "_stream", "_timeout", "gone")
+    __slots__ = ("_api", "_asked", "_name", "_period", "_stream", "_timeout", "gone")
 
     STATE: ClassVar[Codecs] = {"_asked": PLAIN, "_name": PLAIN, "_period": PLAIN, "gone": PLAIN}
 
     def __init__(self, api: ApiSubjects, stream: str, timeout: float) -> None:
+        super().__init__()
         self._api = api
         self._stream = stream
         self._timeout = timeout
-        self._script: Script[ConsumerInfo] | None = None
         self._name = ""
         self._period = 0.0
         self._asked = 0.0
@@ -72,57 +71,13 @@ class ReplayWatch(Stateful):
     def ask(self, port: Port, now: float) -> None:
         """Ask whether the consumer is there."""
         self._asked = now
-        self._script = self._asking()
-        self._script.opened(port, now)
-
-    def replied(self, port: Port, token: int, frame: Delivery, now: float) -> bool:
-        """An answer came. Whether it was waited for here."""
-        script = self._script
-        if script is None:
-            return False
-        before = script.waiting
-        script.replied(port, token, frame, now)
-        self._judge()
-        return script.waiting is not before
-
-    def ticked(self, port: Port, now: float) -> None:
-        """Time has passed."""
-        if self._script is not None:
-            self._script.ticked(port, now)
-            self._judge()
-
-    def refused(self, port: Port, subject: str, error: JsprotoError, now: float) -> None:
-        """The server does not let the question through: it is not asked again."""
-        if self._script is not None:
-            self._script.refused(port, subject, error, now)
-            self._judge()
-
-    @property
-    def deadline(self) -> float | None:
-        """When the answer is overdue."""
-        return None if self._script is None else self._script.deadline
+        self._ask(port, now)
 
     def _asking(self) -> Script[ConsumerInfo]:
         name = self._name
         return Script(lambda: consumer_info(self._api, self._stream, name, timeout=self._timeout))
 
-    def _judge(self) -> None:
-        script = self._script
-        if script is None or not script.done:
-            return
-        self._script = None
-        self.gone = isinstance(script.error, NotFound)
-        if isinstance(script.error, PermissionViolation):
+    def _judged(self, outcome: Script[ConsumerInfo]) -> None:
+        self.gone = isinstance(outcome.error, NotFound)
+        if isinstance(outcome.error, PermissionViolation):  # it is not asked again
             self._name = ""
-
-    def snapshot(self) -> Snapshot:
-        """Which consumer, when it was asked for, and how far the question is."""
-        return {**super().snapshot(), "script": None if self._script is None else self._script.snapshot()}
-
-    def restore(self, data: Mapping[str, object]) -> None:
-        """Put back what `snapshot` gave."""
-        super().restore(data)
-        self._script = None
-        if data["script"] is not None:
-            self._script = self._asking()
-            self._script.restore(cast("Mapping[str, object]", data["script"]))
