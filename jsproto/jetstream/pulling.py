@@ -273,8 +273,8 @@ class PullFeed(Conversation[M], Generic[M]):
         """
         if self.acking.state is MUTE:
             self.port.lost += len(frames)
-            for count in {len(frames)} - {0}:
-                self.port.notify(PullNotice.DROPPED, count)
+            if frames:
+                self.port.notify(PullNotice.DROPPED, len(frames))
             return
         if not self.port.up:
             self.strays += len(frames)

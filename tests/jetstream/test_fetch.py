@@ -1158,6 +1158,14 @@ def test_messages_of_a_consumer_without_acks_are_lost_to_who_leaves_and_he_is_to
     assert (fetch.returned, fetch.port.lost) == (0, 3)
 
 
+def test_who_leaves_a_consumer_without_acks_with_nothing_at_hand_loses_nothing():
+    fetch = started(max_messages=5, expires=5.0, acking=Acking(policy="none"))
+    fetch._give_back([])
+
+    assert [each for each in fetch.port.notices if each[0] is PullNotice.DROPPED] == []
+    assert fetch.port.lost == 0
+
+
 # ------------------------------------------------------------------ a pin is the server's only if the consumer pins
 
 
