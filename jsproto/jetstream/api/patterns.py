@@ -7,7 +7,7 @@ given is taken as valid; :func:`valid` says whether it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 _BLANK: Final = re.compile(r"[ \t\n\r\f]")
@@ -51,67 +51,80 @@ def within(inner: str, outer: str) -> bool:
 # ---------------------------------------------------------------------------------------------------- many at once
 
 
-def any_pair_collides(patterns: Iterable[str]) -> bool:
-    """Whether two different patterns have a subject in common.
-
-    The patterns become a tree of tokens, in which only branches that can meet are compared. So thousands of patterns take
-    milliseconds; each pair by itself would take seconds.
-    """
-    open_: list[tuple[_Tree, _Tree | None]] = [(_tree(patterns), None)]
-    while open_:
-        one, other = open_.pop()
-        if other is None:
-            if _REST in one and len(one) - (_END in one) > 1:
-                return True
-            any_token = one.get(_ANY)
-            if any_token is not None:
-                open_ += [(any_token, each) for token, each in one.items() if token not in _SPECIAL]
-            open_ += [(each, None) for token, each in one.items() if token != _END]
-            continue
-        if (
-            (_END in one and _END in other)
-            or (_REST in one and _goes_on(other))
-            or (_REST in other and _goes_on(one))
-        ):
-            return True
-        small, large = (one, other) if len(one) <= len(other) else (other, one)
-        open_ += [(each, large[token]) for token, each in small.items() if token != _END and token in large]
-        for left, right in ((one, other), (other, one)):
-            any_token = left.get(_ANY)
-            if any_token is not None:
-                open_ += [(any_token, each) for token, each in right.items() if token not in _SPECIAL]
-    return False
-
-
-def any_within_another(patterns: Sequence[str]) -> bool:
-    """Whether one pattern lies within another, or stands in the list twice. See :func:`any_pair_collides`."""
-    if len(set(patterns)) < len(patterns):
-        return True
-    open_: list[tuple[_Tree, _Tree | None]] = [(_tree(patterns), None)]
-    while open_:
-        inner, outer = open_.pop()
-        if outer is None:
-            if _REST in inner and len(inner) - (_END in inner) > 1:
-                return True
-            any_token = inner.get(_ANY)
-            if any_token is not None:
-                open_ += [(each, any_token) for token, each in inner.items() if token not in _SPECIAL]
-            open_ += [(each, None) for token, each in inner.items() if token != _END]
-            continue
-        if (_END in inner and _END in outer) or (_REST in outer and _goes_on(inner)):
-            return True
-        for token, each in inner.items():
-            if token not in {_END, _REST}:
-                open_ += [(each, outer[word]) for word in {token, _ANY} if word in outer]
-    return False
-
-
 #: Tokens below a place of the tree. `_END` says that a pattern ends there.
 _Tree: TypeAlias = dict[str, "_Tree"]
 _END: Final = ""
 _ANY: Final = "*"
 _REST: Final = ">"
 _SPECIAL: Final = frozenset({_END, _ANY, _REST})
+#: Two places of the tree that some subject can reach together.
+_Pair: TypeAlias = tuple[_Tree, _Tree]
+
+
+def any_pair_collides(patterns: Iterable[str]) -> bool:
+    """Whether two different patterns have a subject in common."""
+    return _some_pair(patterns, _colliding)
+
+
+def any_within_another(patterns: Sequence[str]) -> bool:
+    """Whether one pattern lies within another, or stands in the list twice."""
+    return len(set(patterns)) < len(patterns) or _some_pair(patterns, _containing)
+
+
+def _some_pair(patterns: Iterable[str], meet: Callable[[_Tree, _Tree], list[_Pair] | None]) -> bool:
+    """Whether two different patterns meet.
+
+    The patterns become a tree of tokens, in which only branches that can meet are compared. So thousands of patterns take
+    milliseconds; each pair by itself would take seconds.
+
+    Args:
+        patterns: the patterns.
+        meet: looks at two places; the way to the second passes through a wildcard beside the way to the first. ``None`` if two
+            patterns meet there, else the pairs of places behind them where some may.
+    """
+    alone, pairs = [_tree(patterns)], list[_Pair]()
+    while alone:
+        at = alone.pop()
+        if _REST in at and len(at) - (_END in at) > 1:
+            return True
+        if _ANY in at:
+            pairs += [(each, at[_ANY]) for token, each in at.items() if token not in _SPECIAL]
+        alone += [each for token, each in at.items() if token != _END]
+    while pairs:
+        further = meet(*pairs.pop())
+        if further is None:
+            return True
+        pairs += further
+    return False
+
+
+def _colliding(one: _Tree, other: _Tree) -> list[_Pair] | None:
+    """For `_some_pair`: patterns meet that have a subject in common."""
+    if (
+        (_END in one and _END in other)
+        or (_REST in one and _goes_on(other))
+        or (_REST in other and _goes_on(one))
+    ):
+        return None
+    small, large = (one, other) if len(one) <= len(other) else (other, one)
+    pairs = [(each, large[token]) for token, each in small.items() if token != _END and token in large]
+    for left, right in ((one, other), (other, one)):
+        if _ANY in left:
+            pairs += [(each, left[_ANY]) for token, each in right.items() if token not in _SPECIAL]
+    return pairs
+
+
+def _containing(inner: _Tree, outer: _Tree) -> list[_Pair] | None:
+    """For `_some_pair`: patterns meet if the second contains the first."""
+    if (_END in inner and _END in outer) or (_REST in outer and _goes_on(inner)):
+        return None
+    return [
+        (each, outer[word])
+        for token, each in inner.items()
+        if token not in {_END, _REST}
+        for word in {token, _ANY}
+        if word in outer
+    ]
 
 
 def _tree(patterns: Iterable[str]) -> _Tree:
