@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
 
 import pytest
@@ -27,6 +26,7 @@ from jsproto.jetstream.api.stream import (
     SubjectTransform,
 )
 from tests.jetstream.api import check_examples as examples
+from tests.lines_run import lines_run
 
 ALL = STREAM_RULES + UPDATE_RULES + CONSUMER_RULES
 
@@ -172,22 +172,8 @@ def test_every_way_to_look_at_a_fact_is_used() -> None:
     ],
 )
 def test_the_work_for_many_subjects_grows_with_their_number_alone(judge) -> None:
-    """Lines of code that run, which is the same on every machine."""
-
     def work(size: int) -> int:
-        subjects, lines = [f"orders.{number}.new" for number in range(size)], 0
-
-        def trace(_frame: object, event: str, _argument: object) -> object:
-            nonlocal lines
-            lines += event == "line"
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            judge(subjects)
-        finally:
-            sys.settrace(before)
-        return lines
+        subjects = [f"orders.{number}.new" for number in range(size)]
+        return lines_run(lambda: judge(subjects))
 
     assert work(800) < 5 * work(200)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 
 import pytest
@@ -19,6 +18,7 @@ from jsproto.jetstream.api.patterns import (
 )
 from jsproto.testing import strategies
 from jsproto.wire.subjects import subject_matches
+from tests.lines_run import lines_run
 
 WORLD = [".".join(words) for size in (1, 2, 3, 4) for words in product("ab", repeat=size)]
 PATTERNS = [".".join(words) for size in (1, 2, 3) for words in product("ab*", repeat=size)]
@@ -112,22 +112,10 @@ def test_many_patterns_at_once_are_judged_as_pair_by_pair(patterns: list[str]) -
     [lambda n: f"orders.{n}.new", lambda n: f"{n}.*.new", lambda n: f"*.{n}", lambda n: f"a.*.{n}.>"],
 )
 def test_the_work_for_many_patterns_grows_with_their_number_alone(judge, pattern) -> None:
-    """Lines of code that run, which is the same on every machine."""
-
     def work(size: int) -> int:
-        patterns, lines = [pattern(n) for n in range(size)], 0
-
-        def trace(_frame: object, event: str, _argument: object) -> object:
-            nonlocal lines
-            lines += event == "line"
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            assert judge(patterns) is False
-        finally:
-            sys.settrace(before)
+        patterns, found = [pattern(n) for n in range(size)], []
+        lines = lines_run(lambda: found.append(judge(patterns)))
+        assert found == [False]
         return lines
 
     assert work(1600) < 5 * work(400)
