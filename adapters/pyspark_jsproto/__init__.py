@@ -65,7 +65,7 @@ class DefaultSource(DataSource):
 def carry(spark: SparkSession) -> str:
     """Make the format ``jetstream-carried`` in a session: ``jetstream``, for executors that have no jsproto.
 
-    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about 410 KiB of compressed code with each reader and
+    It can do the same, and takes the code of jsproto with it wherever Spark sends it: about 460 KiB of compressed code with each reader and
     writer, imported once by each worker. Executors need Python, of the driver's minor version, with pyspark, pyarrow and numpy; one with a jsproto of its own uses that.
 
     Args:

@@ -199,6 +199,7 @@ def test_the_words_that_are_possible_are_named_when_another_is_given() -> None:
     [
         (TEXT, {"type": "string"}),
         (NAME, {"type": "string", "minLength": 1}),
+        (OPTIONAL_NAME, {"type": "string"}),
         (FLAG, {"type": "boolean"}),
         (INTEGER, {"type": "integer", "minimum": -(2**63), "maximum": 2**64 - 1}),
         (NUMBER, {"type": "number"}),
