@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self, TypeAlias, final
 
+from jsproto.core.numbers import is_number
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
@@ -23,6 +24,7 @@ from jsproto.jetstream.backup import (
     CONFIG,
     CONSUMERS,
     MANIFEST,
+    MAX_REPLICAS,
     ORIGIN,
     STREAMS,
     InvalidBackup,
@@ -45,6 +47,16 @@ _PARTS: Final = (CONFIG, CONSUMERS, *ARCHIVES, *(f"{each}.part" for each in (CON
 
 #: Where a stream lies, what the manifest says of it, and its configuration.
 Found: TypeAlias = tuple[Path, SavedStream, StreamConfig]
+
+
+def check_replicas(replicas: int | None) -> None:
+    """Refuse replicas that no stream can have.
+
+    Raises:
+        InvalidConfig: it is no whole number of 1 to `MAX_REPLICAS`.
+    """
+    if replicas is not None and not (is_number(replicas, (int,)) and 1 <= replicas <= MAX_REPLICAS):
+        raise InvalidConfig(f"expected 1 to {MAX_REPLICAS} replicas, a whole number, got {shorten(replicas)}")
 
 
 def written(path: Path, text: bytes) -> None:

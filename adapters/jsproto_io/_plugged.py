@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
 from time import monotonic
 from typing import Final, Self, TypeVar
 
 from jsproto.core.conversation import Conversation
 from jsproto.core.events import Authenticate
+from jsproto.core.numbers import seconds
 from jsproto.core.servers import Server
 from jsproto.driver import Seat
 from jsproto.errors import ConnectionClosed, JsprotoError
@@ -58,8 +60,9 @@ class PluggedClient(SyncClient):
         credentials: Credentials | None,
         options: ConnectOptions,
         *,
-        linger: float = 0.0,
+        linger: float | timedelta = 0.0,
     ) -> None:
+        pause = seconds("linger", linger, above=False)
         super().__init__(servers, options, ask=asks(credentials))
         self._credentials: Credentials = credentials or nobody
         self._alone = Alone(self)
@@ -68,8 +71,8 @@ class PluggedClient(SyncClient):
         self._feeds = set()
         self._plug: Plugged
         self._deadline: float | None = None
-        self._linger = linger
-        self._soon = 0.0 if linger else _SOON
+        self._linger = pause
+        self._soon = 0.0 if pause else _SOON
         self._look_at = 0.0
         self._pushed = 0.0
 

@@ -21,10 +21,12 @@ import sysconfig
 import tempfile
 import time
 import weakref
+from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from jsproto.core.numbers import check_number, seconds
 from jsproto.errors import JsprotoError, shorten
 
 if TYPE_CHECKING:
@@ -85,7 +87,11 @@ class NatsServer:
         jetstream: start with JetStream on.
         store: folder of the store, kept afterwards; by default a temporary one that goes with the server.
         port: TCP port; by default a free one, which `restart` then keeps.
-        patience: seconds to wait for the server to get ready, or to stop, before that counts as failed.
+        patience: seconds, or a `timedelta`, to wait for the server to get ready, or to stop, before that counts as failed.
+
+    Raises:
+        InvalidConfig: a patience or a port that cannot be.
+        LaunchFailed: there is no such program.
     """
 
     def __init__(
@@ -96,12 +102,14 @@ class NatsServer:
         jetstream: bool = True,
         store: str | Path | None = None,
         port: int | None = None,
-        patience: float = 20.0,
+        patience: float | timedelta = 20.0,
     ) -> None:
+        self._patience = seconds("patience", patience)
+        if port is not None:
+            check_number("port", port, (int,), least=1)
         self.binary = server_binary(binary)
         self.version = ""
         self._port = port
-        self._patience = patience
         self._jetstream = jetstream
         self._here = Path(tempfile.mkdtemp(prefix="jsproto-nats-"))
         self._processes: list[subprocess.Popen[bytes]] = []  # every one that was started, the newest last

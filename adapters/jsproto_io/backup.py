@@ -12,7 +12,7 @@ from typing import Any, final
 
 from attrs import frozen
 
-from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, LinkError, shorten
+from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
 from jsproto.jetstream.api.consumer import ConsumerInfo
 from jsproto.jetstream.api.enums import StorageType
 from jsproto.jetstream.api.errors import JetStreamError, StreamExists
@@ -23,7 +23,6 @@ from jsproto.jetstream.archive import fault_of, may_shrink, missing_in
 from jsproto.jetstream.backup import (
     FORMAT,
     MANIFEST,
-    MAX_REPLICAS,
     ORIGIN,
     STREAMS,
     Deed,
@@ -48,6 +47,7 @@ from jsproto_io._folder import (
     Check,
     Found,
     begun,
+    check_replicas,
     configured,
     consumer_of,
     found_in,
@@ -210,8 +210,7 @@ def restore(
         LinkError: the link was lost in the middle; the note on it says how far it was.
         OSError: what the disk says.
     """
-    if replicas is not None and not 1 <= replicas <= MAX_REPLICAS:
-        raise InvalidConfig(f"expected 1 to {MAX_REPLICAS} replicas, got {shorten(replicas)}")
+    check_replicas(replicas)
     account = _Account(nc, js, replicas)
     saved = nc._aside(partial(found_in, Path(folder), streams))
     if not data:

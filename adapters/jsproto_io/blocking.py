@@ -12,6 +12,7 @@ disks pause for longer.
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Self, Unpack, final
 
 from jsproto.core.conversation import Conversation
@@ -42,7 +43,7 @@ def connect(
     servers: Servers = "nats://127.0.0.1:4222",
     *,
     credentials: Credentials | None = None,
-    linger: float = 0.0,
+    linger: float | timedelta = 0.0,
     pump: bool = False,
     **options: Unpack[ConnectOptions],
 ) -> Client:
@@ -52,7 +53,7 @@ def connect(
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
         credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
             function of one's own.
-        linger: seconds between two writes: publishes and acks that come sooner after the last one wait for company before they are
+        linger: seconds, or a `timedelta`, between two writes: publishes and acks that come sooner after the last one wait for company before they are
             given to the kernel, and whatever waits for the server gives them at once. With more than 0 many small writes become
             few; the first after a pause still goes at once, and a caller that computes for long in the middle of many sends the last of them late.
         pump: a thread keeps the connection alive while the caller computes: pings, automatic in-progress, reading. It
@@ -84,7 +85,7 @@ class Client(PluggedClient):
         credentials: Credentials | None,
         options: ConnectOptions,
         *,
-        linger: float = 0.0,
+        linger: float | timedelta = 0.0,
         pump: bool = False,
     ) -> None:
         super().__init__(servers, credentials, options, linger=linger)

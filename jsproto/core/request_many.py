@@ -23,13 +23,12 @@ from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.conversation import Conversation, Wish
 from jsproto.core.feed import Backlog
 from jsproto.core.message import Message
-from jsproto.core.numbers import seconds, seconds_or_none
+from jsproto.core.numbers import check_number, seconds, seconds_or_none
 from jsproto.core.state import PART, PLAIN, Codecs, Word
 from jsproto.core.subscription import SlowConsumer
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     Disconnected,
-    InvalidConfig,
     JsprotoError,
     LocalProtocolError,
     NoResponders,
@@ -133,10 +132,9 @@ class RequestMany(Conversation[Message]):
     ) -> None:
         super().__init__()
         publish_subject(subject)
-        if count < 0 or max_messages < 1 or max_bytes < 1:
-            raise InvalidConfig(
-                f"expected count >= 0, max_messages >= 1, max_bytes >= 1; got {count}, {max_messages}, {max_bytes}"
-            )
+        check_number("count", count, (int,))
+        check_number("max_messages", max_messages, (int,), least=1)
+        check_number("max_bytes", max_bytes, (int,), least=1)
         if sentinel is not None:
             check_callback(sentinel, "sentinel")
         self._subject = subject

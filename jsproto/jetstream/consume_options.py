@@ -7,7 +7,7 @@ from typing import Final, cast, final
 
 from attrs import Factory, evolve, field, frozen
 
-from jsproto.core.numbers import in_seconds, seconds, seconds_or_none
+from jsproto.core.numbers import check_number, in_seconds, seconds, seconds_or_none
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.acking import UNKNOWN, Acking
 from jsproto.jetstream.api.consumer import ConsumerConfig
@@ -38,6 +38,10 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
     """The request that options stand for, if they can work."""
     for name in ("max_messages", "max_bytes", "within_bytes", "stop_after"):
         checked_amount(name, cast("int | None", getattr(options, name)))
+    for name in ("threshold_messages", "threshold_bytes"):
+        threshold = cast("int | None", getattr(options, name))
+        if threshold is not None:
+            check_number(name, threshold, (int,))
     if options.max_messages is not None and options.max_bytes is not None:
         raise InvalidConfig(
             "expected max_messages or max_bytes, seen both (ADR-37); within_bytes bounds the bytes of a consume by messages"
@@ -46,6 +50,7 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
         raise InvalidConfig("expected max_bytes or within_bytes, seen both")
     seconds("expires", options.expires, least=1, above=False, finite=True)  # ADR-37
     seconds_or_none("idle_heartbeat", options.idle_heartbeat)
+    seconds("inactive_threshold", options.inactive_threshold, above=False)
     seconds("retry_wait", options.retry_wait, finite=True)
     seconds("retry_wait_max", options.retry_wait_max, finite=True)
     least, most = _HEARTBEATS
@@ -110,7 +115,7 @@ class ConsumeOptions:
     priority: int | None = None
     acking: Acking = UNKNOWN
     pinned: bool | None = None
-    inactive_threshold: float = 0.0
+    inactive_threshold: float = field(default=0.0, converter=in_seconds)
     template: PullTemplate = field(
         init=False, repr=False, eq=False, default=Factory(_template_of, takes_self=True)
     )

@@ -29,7 +29,7 @@ from attrs import field, frozen
 
 from jsproto.core.conversation import Call, Conversation
 from jsproto.core.message import Message
-from jsproto.core.numbers import in_seconds, seconds
+from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.core.procedure import Script, Steps
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
@@ -106,9 +106,9 @@ class BatchOptions:
             ("up_to_seq", self.up_to_seq),
             ("page", self.page),
             ("page_bytes", self.page_bytes),
-            ("limit", self.limit or None),
         ):
             sequence(name, value)
+        check_number("limit", self.limit, (int,))
         for name in ("start_time", "up_to_time"):
             moment: Timestamp | datetime | None = getattr(self, name)
             if moment is not None:

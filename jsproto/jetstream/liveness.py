@@ -15,9 +15,10 @@ A heartbeat of 0 was not asked for, so nothing can be missed.
 from __future__ import annotations
 
 from enum import Enum
-from math import isfinite
+from math import inf, isfinite
 from typing import ClassVar, Final
 
+from jsproto.core.numbers import is_number
 from jsproto.core.state import PLAIN, Codecs, Stateful
 from jsproto.errors import InvalidConfig, shorten
 
@@ -59,8 +60,8 @@ class Liveness(Stateful):
     def __init__(self, heartbeat: float, factor: float = DEFAULT_FACTOR) -> None:
         if not (isfinite(heartbeat) and heartbeat >= 0):
             raise InvalidConfig(f"expected a heartbeat of 0 or more seconds, seen {shorten(heartbeat)}")
-        if not (isfinite(factor) and factor >= 1):
-            raise InvalidConfig(f"expected a heartbeat factor of at least 1, seen {shorten(factor)}")
+        if not (is_number(factor, (int, float)) and 1 <= factor < inf):
+            raise InvalidConfig(f"expected a heartbeat_factor of at least 1, a number, got {shorten(factor)}")
         self._factor = factor
         self.heartbeat = heartbeat
         self.period = heartbeat * factor

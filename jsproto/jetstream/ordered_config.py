@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import Enum
-from math import inf
 from typing import Final, final
 
 from attrs import Factory, field, frozen
 
-from jsproto.core.numbers import in_seconds, seconds
+from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.consumer import ConsumerConfig
 from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy, ReplayPolicy
@@ -128,8 +127,7 @@ def _check_reading(options: OrderedOptions) -> None:
             "always comes back, and always watches gaps"
         )
     seconds("create_timeout", options.create_timeout, finite=True)
-    if not 1 <= options.first_attempts < inf:
-        raise InvalidConfig(f"expected first_attempts from 1, seen {shorten(options.first_attempts)}")
+    check_number("first_attempts", options.first_attempts, (int,), least=1)
     if options.name_prefix:
         consumer_name(options.name_prefix)
 

@@ -21,6 +21,7 @@ from enum import Enum
 from math import isfinite
 from typing import ClassVar, Final, NamedTuple
 
+from jsproto.core.numbers import is_number
 from jsproto.core.state import PLAIN, Codecs, Stateful
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
 from jsproto.jetstream.added import PIN_ID
@@ -274,10 +275,10 @@ def _checked_priority(group: str, min_pending: int, min_ack_pending: int, priori
             f"expected a group of 1 to 16 letters, digits, / _ = or - (ADR-42), seen {shorten(group)}"
         )
     for name, value in (("min_pending", min_pending), ("min_ack_pending", min_ack_pending)):
-        if not 0 <= value <= INT64_MAX:
-            raise InvalidConfig(f"expected {name} from 0 to {INT64_MAX}, seen {shorten(value)}")
-    if priority is not None and not 0 <= priority <= 9:
-        raise InvalidConfig(f"expected a priority from 0 to 9, seen {shorten(priority)}")
+        if not (is_number(value, (int,)) and 0 <= value <= INT64_MAX):
+            raise InvalidConfig(f"expected {name} from 0 to {INT64_MAX}, got {shorten(value)}")
+    if priority is not None and not (is_number(priority, (int,)) and 0 <= priority <= 9):
+        raise InvalidConfig(f"expected a priority from 0 to 9, got {shorten(priority)}")
     if not group and (min_pending or min_ack_pending or priority is not None):
         raise InvalidConfig("expected a group with min_pending, min_ack_pending or priority")
 
@@ -288,8 +289,8 @@ def checked_amount(name: str, value: int | None) -> None:
     Raises:
         InvalidConfig: it is none.
     """
-    if value is not None and not (isinstance(value, int) and 1 <= value <= INT64_MAX):
-        raise InvalidConfig(f"expected {name} from 1 to {INT64_MAX}, seen {shorten(value)}")
+    if value is not None and not (is_number(value, (int,)) and 1 <= value <= INT64_MAX):
+        raise InvalidConfig(f"expected {name} from 1 to {INT64_MAX}, got {shorten(value)}")
 
 
 # ------------------------------------------------------------------------------------------------ the messages

@@ -24,6 +24,7 @@ from jsproto.jetstream.api.upkeep import sequence
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.consume_options import ConsumeOptions
 from jsproto.jetstream.position import Start
+from jsproto.jetstream.pull import checked_amount
 from jsproto.wire.subjects import consumer_name, subscription_subject
 
 #: Most messages asked for and at hand together, and their bytes as the server counts them.
@@ -56,6 +57,7 @@ def _subjects(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pulls(options: RangeOptions) -> ConsumeOptions:
+    checked_amount("max_bytes", options.max_bytes)
     return ConsumeOptions(
         max_messages=options.max_messages,
         within_bytes=options.max_bytes,

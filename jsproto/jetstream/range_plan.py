@@ -12,6 +12,7 @@ from typing import final
 
 from attrs import frozen
 
+from jsproto.core.numbers import check_number
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.enums import RetentionPolicy
 from jsproto.jetstream.api.stream import StreamInfo
@@ -158,7 +159,7 @@ def plan_of(
     sequence("lo", lo)
     sequence("hi", hi)
     sequence("partitions", partitions)
-    sequence("max_messages", max_messages or None)
+    check_number("max_messages", max_messages, (int,))
     first = max(facts.first_seq, lo or 1)
     end = min(facts.last_seq + 1, facts.last_seq + 1 if hi is None else hi)
     width = max(0, end - first)

@@ -32,7 +32,7 @@ from attrs import field, frozen
 
 from jsproto.core.conversation import Call, Conversation, Wish
 from jsproto.core.message import Message
-from jsproto.core.numbers import seconds
+from jsproto.core.numbers import check_number, seconds
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
 from jsproto.errors import (
@@ -214,12 +214,16 @@ class Snapshot(Transfer[bytes]):
         max_bytes: int = MAX_BYTES,
     ) -> None:
         super().__init__(api.stream_snapshot(stream), Asked(what="snapshot", stream=stream), patience)
+        for name, given in (
+            ("chunk_size", chunk_size),
+            ("window_size", window_size),
+            ("max_bytes", max_bytes),
+        ):
+            check_number(name, given, (int,))
         if chunk_size and not 1024 <= chunk_size <= 1024 * 1024:
-            raise InvalidConfig(f"expected a chunk_size of 1 kB to 1 MB, seen {chunk_size!r}")
+            raise InvalidConfig(f"expected a chunk_size of 1 kB to 1 MB, got {chunk_size!r}")
         if window_size and not 1024 <= window_size <= 32 * 1024 * 1024:
-            raise InvalidConfig(f"expected a window_size of 1 kB to 32 MB, seen {window_size!r}")
-        if max_bytes < 0:
-            raise InvalidConfig(f"expected max_bytes of at least 0, seen {max_bytes!r}")
+            raise InvalidConfig(f"expected a window_size of 1 kB to 32 MB, got {window_size!r}")
         wishes = {
             "no_consumers": not consumers,
             "chunk_size": chunk_size,

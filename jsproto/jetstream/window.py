@@ -48,12 +48,11 @@ from operator import itemgetter
 from typing import ClassVar, Final, TypeAlias, cast, final
 
 from jsproto.core.conversation import Conversation, Wish
-from jsproto.core.numbers import seconds, seconds_or_none
+from jsproto.core.numbers import check_number, seconds, seconds_or_none
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, Word, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
-    InvalidConfig,
     JsprotoError,
     LocalProtocolError,
     NoResponders,
@@ -260,11 +259,13 @@ class PublishWindow(Conversation[PublishResult]):
         stall_wait: float | timedelta | None = None,
     ) -> None:
         super().__init__()
-        for name, given, least in (("retries", retries, 0), ("max_results", max_results, 1)):
-            if not isinstance(given, int) or isinstance(given, bool) or given < least:
-                raise InvalidConfig(
-                    f"expected a whole number of at least {least} as {name}, seen {shorten(given)}"
-                )
+        for name, given, least in (
+            ("max_pending", max_pending, 1),
+            ("max_bytes", max_bytes, 0),
+            ("retries", retries, 0),
+            ("max_results", max_results, 1),
+        ):
+            check_number(name, given, (int,), least=least)
         silence = seconds("ack_timeout", ack_timeout, finite=True)
         self._flight = InFlight(max_pending, max_bytes, silence)
         self._timeout = silence

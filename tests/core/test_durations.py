@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+import sys
 from datetime import timedelta
 from math import nan
 
@@ -30,6 +31,7 @@ from jsproto.jetstream.snapshot import Origin
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking
 from jsproto_io._base import alarm
+from jsproto_io._server import NatsServer
 
 JS = JetStream()
 STREAM = JS.stream("S")
@@ -98,6 +100,12 @@ PLACES = {
     "ConsumeOptions.retry_wait_max": ("retry_wait_max", lambda given: ConsumeOptions(retry_wait_max=given)),
     "BatchOptions.timeout": ("timeout", lambda given: BatchOptions(timeout=given)),
     "OrderedOptions.create_timeout": ("create_timeout", lambda given: OrderedOptions(create_timeout=given)),
+    "ConsumeOptions.inactive_threshold": (
+        "inactive_threshold",
+        lambda given: ConsumeOptions(inactive_threshold=given),
+    ),
+    "connect.linger": ("linger", lambda given: blocking.connect(linger=given)),
+    "NatsServer.patience": ("patience", lambda given: NatsServer(sys.executable, patience=given)),
     "confirmed": (
         "timeout",
         lambda given: next(confirmed(JsMessage((1, "a", "$JS.ACK.S.C.1.1.1.0.0", None, b"")), timeout=given)),

@@ -206,8 +206,8 @@ def test_the_least_of_each_may_be_said(options):
             {"create_timeout": float("nan")},
             "expected a finite create_timeout > 0, a number of seconds or a timedelta, got nan",
         ),
-        ({"first_attempts": 0}, "expected first_attempts from 1, seen 0"),
-        ({"first_attempts": float("inf")}, "expected first_attempts from 1, seen inf"),
+        ({"first_attempts": 0}, "expected first_attempts >= 1, a whole number, got 0"),
+        ({"first_attempts": float("inf")}, "expected first_attempts >= 1, a whole number, got inf"),
         (
             {"config": ConsumerConfig(opt_start_seq=5)},
             "expected no opt_start_seq with deliver_policy all, seen 5",

@@ -21,6 +21,7 @@ from attrs import field, frozen
 
 from jsproto.core.gather import STALL, Gather
 from jsproto.core.message import Message
+from jsproto.core.numbers import check_number
 from jsproto.core.request_many import RequestMany
 from jsproto.errors import ApiError, InvalidResponse, InvalidSubject, StatusError, shorten
 from jsproto.jetstream.api.document import Document, member
@@ -195,6 +196,7 @@ def _ask(
     timeout: float | timedelta,
 ) -> Gather[tuple[ServerAnswer[DocumentT], ...]]:
     payload = to_json(options) if options else b""
+    check_number("expect", expect, (int,))
     many = RequestMany(subject, payload, count=expect, stall=stall, timeout=timeout)
     return Gather(many, lambda messages: read_answers(messages, form))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 from attrs import frozen
 
 from jsproto.core.gather import STALL, Gather
+from jsproto.core.numbers import check_number
 from jsproto.jetstream.api import system
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
@@ -173,6 +174,8 @@ class System:
             NoResponders, RequestTimeout: nobody answers: not the system account.
             ApiError: the servers say no, all of them.
         """
+        check_number("limit", limit, (int,))
+        check_number("offset", offset, (int,))
         wishes: dict[str, object] = {
             "acc": account,
             "subscriptions": subscriptions,
