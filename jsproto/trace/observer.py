@@ -14,7 +14,7 @@ that is full forgets its older half, and a connection behind the bound is not re
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, final
 
 from jsproto.trace.client import api_call, json_object
@@ -43,6 +43,7 @@ from jsproto.trace.ledger import (
     Interest,
     Link,
     SeenConsumer,
+    SeenPull,
     bound,
     excess,
     seconds,
@@ -187,6 +188,11 @@ class Observer:
     def awaited(self) -> set[str]:
         """Kinds of facts that were waited for: their time may have come without them."""
         return self._books.awaited
+
+    @property
+    def changed(self) -> Sequence[SeenPull]:
+        """Pulls of which the last record has changed what they got, or whether they ended; until the next record."""
+        return self._books.changed
 
     def tell_to(self, tell: Callable[[Fact], None]) -> None:
         """Somebody else is told from here on."""

@@ -30,7 +30,7 @@ from jsproto.trace.facts import (
 from jsproto.trace.format import escaped
 from jsproto.trace.framing import Framer, Piece, server_reader
 from jsproto.trace.ladder import command_words, frame_words
-from jsproto.trace.ledger import seconds
+from jsproto.trace.ledger import ConsumerKey, seconds
 from jsproto.trace.lint import RULES, Lint
 from jsproto.trace.meaning import Meaning, Value, command_meaning, delivered_as, frame_meaning
 from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
@@ -75,6 +75,7 @@ class Viewing:
 
     __slots__ = (
         "_command",
+        "_consumer",
         "_findings",
         "_keep",
         "_lines",
@@ -100,6 +101,8 @@ class Viewing:
         self._now: tuple[int, int, float] = (0, 0, 0.0)
         #: What the Observer said of the frame that is being read.
         self._command: ClientCommand | None = None
+        #: Whose delivery is being read.
+        self._consumer: ConsumerKey | None = None
         self._said: dict[str, Value] = {}
 
     def feed(self, line: int, record: Record) -> None:
@@ -212,6 +215,7 @@ class Viewing:
         row = -1 if line < self._lines[0] else len(self.table)
         self._now = (line, row, at)
         self._command = None
+        self._consumer = None
         self._said = {}
 
     def _judged(self, record: Record) -> bool:
@@ -236,7 +240,10 @@ class Viewing:
         link = self._lint.observer.link(conn)
         standing, pull = None, -1
         if link is not None:
-            standing, pull = self._standings.after(link, sid, row, at)
+            changed = self._lint.observer.changed
+            standing, pull = self._standings.after(
+                link, sid, row, at, changed=changed, consumer=self._consumer
+            )
         if row < 0 or (self._lines[1] is not None and line > self._lines[1]):
             return
         if row >= MOST_ROWS:
@@ -269,9 +276,11 @@ class Viewing:
         link = self._lint.observer.link(conn)
         if about is None or link is None:
             return
-        consumer = self._lint.observer.consumers.get((about.stream, about.consumer))
+        _, row, at = self._now
+        key = self._consumer = (about.stream, about.consumer)
+        consumer = self._lint.observer.consumers.get(key)
         if consumer is None or consumer.config.get("ack_policy") != "none":
-            self._standings.delivered(link)
+            self._standings.delivered(link, row, at)
 
     def _hear(self, fact: Fact) -> None:
         _, row, at = self._now

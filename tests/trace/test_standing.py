@@ -10,6 +10,7 @@ import pytest
 from jsproto.trace.lint import Lint
 from jsproto.trace.recording import Happened, Received, Sent
 from jsproto.trace.standing import DOWN, LATE, Standings
+from tests.lines_run import lines_run
 
 SUB = ">SUB _INBOX.p 2"
 
@@ -35,10 +36,14 @@ class Play:
             else:
                 record, sid = Received(at=self.at, conn=conn, data=data), "2" if "MSG" in step else ""
             self.lint.feed(self.row + 1, record)
-            link = self.lint.observer.link(conn)
+            link, consumer = self.lint.observer.link(conn), None
             if " $JS.ACK." in step and not step.startswith(">"):
-                self.standings.delivered(link)
-            stands, pull = self.standings.after(link, sid, self.row, self.at)
+                self.standings.delivered(link, self.row, self.at)
+                consumer = ("S", "C")
+            changed = self.lint.observer.changed
+            stands, pull = self.standings.after(
+                link, sid, self.row, self.at, changed=changed, consumer=consumer
+            )
             self.stands.append(stands)
             self.pulls.append(pull)
             self.row += 1
@@ -217,3 +222,116 @@ def test_bars_are_told_as_far_as_they_are_in_sight():
             "status": "",
         }
     ]
+
+
+# ------------------------------------------------------------------------------------------------ pulls that were served
+
+
+def told(play):
+    """Each pull as the page tells it: how much of how much came, and how it ended."""
+    play.finish()
+    return [(bar["got"], bar["batch"], bar["fate"]) for bar in play.standings.as_json(rows=99)]
+
+
+@pytest.mark.parametrize("inbox", ["_INBOX.p", "_INBOX.*"])
+def test_a_pull_that_is_served_on_the_link_behind_the_lost_one_is_served(inbox):
+    again = f">SUB {inbox} 2"
+    play = Play("connected", SUB, pull(2), "eof", "connected", again, delivery(1), 0.5, delivery(2))
+
+    assert play.pulls[-2:] == [0, 0]
+    assert play.finish() == [(2, 7, 0.5, "FILLED")]
+    assert told(play) == [(2, 2, "FILLED")]
+
+
+def test_a_pull_that_is_served_in_part_behind_its_link_says_how_much_came():
+    play = Play("connected", SUB, pull(20), delivery(1), "eof", "connected", SUB, delivery(2), delivery(3))
+
+    assert told(play) == [(3, 20, "DISCONNECTED")]
+
+
+def test_what_comes_on_a_new_link_is_for_its_own_pulls_first_and_then_for_those_of_the_lost_one():
+    play = Play("connected", SUB, pull(1), "eof", "connected", SUB, pull(1), *map(delivery, (1, 2, 3)))
+
+    assert play.pulls == [-1, -1, 0, -1, -1, -1, 1, 1, 0, -1]
+    assert told(play) == [(1, 1, "FILLED"), (1, 1, "FILLED")]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        ("connected", ">SUB _INBOX.other 2"),  # nobody listens where the pull was to be answered
+        ("connected",),
+        (11.0, "connected", SUB),  # its time is up
+    ],
+)
+def test_a_pull_that_nothing_can_come_for_behind_its_link_stays_as_it_was(again):
+    play = Play("connected", SUB, pull(2), "eof", *again, delivery(1))
+
+    assert told(play) == [(0, 2, "DISCONNECTED")]
+
+
+def test_a_delivery_of_a_consumer_that_no_lost_pull_asked_is_for_none():
+    assert Play("connected", SUB, delivery(1)).pulls == [-1, -1, -1]
+
+
+def test_what_was_received_before_the_link_ended_and_is_told_behind_its_end_counts():
+    play = Play("connected", SUB, pull(2), "eof", delivery(1), delivery(2))
+
+    assert play.stands[-1] == DOWN
+    assert told(play) == [(2, 2, "FILLED")]
+
+
+def test_a_delivery_may_be_the_first_that_is_known_of_a_link():
+    assert Play(delivery(1)).column("unsettled") == [1]
+
+
+def test_a_pull_is_open_again_where_what_was_put_down_to_it_was_for_another():
+    left = "408 Request Timeout\r\nNats-Pending-Messages: 2\r\nNats-Pending-Bytes: 0"
+    play = Play("connected", ">SUB _INBOX.* 2", pull(2, reply="_INBOX.a"), pull(3, reply="_INBOX.b"))
+    play(delivery(1), delivery(2), status(left, "_INBOX.a"))
+
+    # Two came for the second pull, so the server has one to send for it and none for the first.
+    assert play.column("messages") == [0, 0, 2, 5, 4, 3, 1]
+    assert play.pulls[-1] == 0
+    assert told(play) == [(0, 2, "EXPIRED"), (2, 3, "OPEN")]
+
+
+def test_a_pull_that_was_not_filled_after_all_is_a_bar_that_goes_on():
+    first, second = pull(1, reply="_INBOX.a"), pull(2, reply="_INBOX.b")
+    left = "408 Request Timeout\r\nNats-Pending-Messages: 1\r\nNats-Pending-Bytes: 0"
+    play = Play("connected", ">SUB _INBOX.* 2", first, second, delivery(1), status(left, "_INBOX.b"))
+
+    assert play.column("pulls") == [0, 0, 1, 2, 1, 1]
+    assert play.column("messages") == [0, 0, 1, 3, 2, 1]
+    assert told(play) == [(0, 1, "OPEN"), (1, 2, "EXPIRED")]
+    play = Play(
+        "connected",
+        ">SUB _INBOX.* 2",
+        pull(1, 0, "_INBOX.a"),
+        second,
+        delivery(1),
+        status(left, "_INBOX.b"),
+        "eof",
+    )
+    assert told(play) == [(0, 1, "DISCONNECTED"), (1, 2, "EXPIRED")]
+
+
+def test_a_pull_that_is_filled_long_behind_its_time_is_filled():
+    late = Play("connected", SUB, pull(1, expires=1), 0.5, "PING", 9.0, "PING", 99.0, "PING", delivery(1))
+
+    assert late.column("pulls") == [0, 0, 1, 1, 0, 0, 0]
+    assert late.finish() == [(2, 6, 99.0, "FILLED")]
+
+
+# ------------------------------------------------------------------------------------------------ cost
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_the_work_for_many_open_pulls_of_one_subscription_grows_with_their_number_only(silent):
+    def work(count):
+        waited = [each for number in range(count) for each in (2 + number / 100, ">PING")]
+        came = waited if silent else map(delivery, range(1, count + 1))
+        steps = ("connected", SUB, *[pull(2, expires=1)] * count, *came, count + 99.0, "PING", "PING")
+        return lines_run(lambda: told(Play(*steps)))
+
+    assert work(400) < 2.4 * work(200)

@@ -235,3 +235,17 @@ def test_rows_are_bounded_and_those_without_a_place_are_counted(monkeypatch):
     seen = view(HELLO)
 
     assert (len(seen.rows), seen.left_out) == (3, 3)
+
+
+@pytest.mark.parametrize("before", ["", HELLO + "= a eof\n"])
+def test_a_delivery_at_the_beginning_of_a_trace_or_behind_the_end_of_its_link_is_a_row(before):
+    last = view(before + DELIVERY.format(1)).rows[-1]
+
+    assert (last.said, last.stands["unsettled"]) == ("delivery", 0 if before else 1)
+
+
+def test_a_pull_that_the_server_serves_behind_the_lost_link_is_told_as_served():
+    seen = view(HELLO + PULL + "= a eof\n" + HELLO + DELIVERY.format(1) + DELIVERY.format(2))
+
+    assert [(pull["got"], pull["fate"]) for pull in seen.told["pulls"]] == [(2, "FILLED")]
+    assert [row.pull for row in seen.rows[-2:]] == [0, 0]

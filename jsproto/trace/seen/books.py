@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final, Protocol, final
 
 from jsproto.trace.facts import Fact
-from jsproto.trace.ledger import MOST, ConsumerKey, Link, SeenConsumer, nanoseconds
+from jsproto.trace.ledger import MOST, ConsumerKey, Link, SeenConsumer, SeenPull, nanoseconds
 
 #: What is waited for at once.
 MOST_WATCHES: Final = 32_768
@@ -45,9 +45,21 @@ class Books:
         consumers: consumers whose configuration is known.
         awaited: kinds of facts that were waited for.
         most: entries that a table of one link keeps.
+        changed: pulls of which the record that is being read has changed what they got, or whether they ended; one may stand there twice.
     """
 
-    __slots__ = ("_watched", "_watches", "awaited", "consumers", "line", "links", "most", "now", "tell")
+    __slots__ = (
+        "_watched",
+        "_watches",
+        "awaited",
+        "changed",
+        "consumers",
+        "line",
+        "links",
+        "most",
+        "now",
+        "tell",
+    )
 
     def __init__(self, tell: Callable[[Fact], None]) -> None:
         self.tell = tell
@@ -57,6 +69,7 @@ class Books:
         self.links: list[Link] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
         self.most = MOST
+        self.changed: list[SeenPull] = []
         self._watches: list[tuple[int, int, Due]] = []
         self._watched = 0
 
@@ -75,9 +88,15 @@ class Books:
         self._watched += 1
         heappush(self._watches, (max(at, self.now + 1), self._watched, due))
 
+    def change(self, pull: SeenPull) -> None:
+        """Something of a pull changes."""
+        if not self.changed or self.changed[-1] is not pull:
+            self.changed.append(pull)
+
     def move(self, line: int, seconds: float) -> None:
         """A record of this line and time comes next; looks that are due before it come first, each of them twice at most."""
         watches, at = self._watches, nanoseconds(seconds)
+        self.changed.clear()
         while watches and watches[0][0] < at:
             when, _, due = heappop(watches)
             self.now = max(self.now, when)

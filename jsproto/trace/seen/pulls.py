@@ -280,6 +280,7 @@ class Pulls:
         counted = pull.counted or pull.end is not None
         self._uncount(reader, pull)
         pull.got, pull.size = pull.got + got, pull.size + size
+        self._books.change(pull)
         if pull.got >= pull.batch:
             self._ended(reader, pull, End.FILLED)
         elif pull.max_bytes and pull.size >= pull.max_bytes:
@@ -307,6 +308,7 @@ class Pulls:
     def _ended(self, reader: Reader, pull: SeenPull, end: End) -> None:
         self._uncount(reader, pull)
         pull.end = end
+        self._books.change(pull)
         if pull not in reader.past:
             self._keep(reader, pull)
 
