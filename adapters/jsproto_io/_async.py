@@ -612,6 +612,9 @@ class Feed(Generic[T_co, ConversationT_co]):
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
         self._feed = feed
 
+    def __repr__(self) -> str:
+        return f"<Feed of {self._feed!r}>"
+
     @property
     def feed(self) -> ConversationT_co:
         """The conversation, for what it shows beyond its items."""
@@ -854,6 +857,9 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         self._rest: deque[T_co] = deque()
         self._window = window
 
+    def __repr__(self) -> str:
+        return f"<Sink of {self._window!r}>"
+
     @property
     def window(self) -> ConversationT_co:
         """The conversation, for what it shows beyond its results."""
@@ -948,6 +954,9 @@ class Events:
     def __init__(self, client: AsyncClient, listener: Listener) -> None:
         self._client = client
         self._listener = listener
+
+    def __repr__(self) -> str:
+        return f"<Events of {self._client!r}>"
 
     @property
     def missed(self) -> int:

@@ -41,6 +41,7 @@ from jsproto.errors import (
     LocalProtocolError,
     RequestTimeout,
     TlsFailed,
+    cut,
     shorten,
 )
 from jsproto.jetstream.ack import NAK, AckState
@@ -171,6 +172,24 @@ class Base:
         self._driver: Driver = cast("Driver", _NOT_YET)
 
     # ------------------------------------------------------------------ what it shows
+
+    def __repr__(self) -> str:
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        options: Options | None = getattr(self, "_options", None)
+        if options is None:
+            return f"<{kind}: not made, its options were refused>"
+        name = "" if options.name is None else f" {shorten(options.name)}"
+        connection: object = self._connection
+        if not isinstance(connection, Connection):
+            servers = ",".join(str(server) for server in options.servers)
+            return f"<{kind}{name} for {cut(servers)}: not entered>"
+        if self._barred is not None:
+            state = f"closed, {self._barred}"
+        elif connection.connected or connection.closed:
+            state = "connected" if connection.connected else "closed"
+        else:
+            state = f"not connected ({connection.state.name})"
+        return f"<{kind}{name} at {connection.server}: {state}>"
 
     @property
     def info(self) -> Info:

@@ -96,6 +96,9 @@ class Plug:
         self.due: float | None = None
         self.unsent = bytearray()
 
+    def __repr__(self) -> str:
+        return f"<Plug {'without' if self._stream is None else 'with'} a stream, {len(self.unsent)} bytes unsent>"
+
     def fileno(self) -> int:
         """A descriptor that is readable when `wait` has something to give, for a selector of one's own.
 

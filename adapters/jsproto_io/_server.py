@@ -122,6 +122,9 @@ class NatsServer:
 
     # ------------------------------------------------------------------------------------------ what it is
 
+    def __repr__(self) -> str:
+        return f"<NatsServer{'' if self._port is None else f' at {self.url}'}: {'stopped' if self.pid is None else f'process {self.pid}'}>"
+
     @property
     def port(self) -> int:
         """The TCP port of the server; known once it has been started, and kept over restarts."""

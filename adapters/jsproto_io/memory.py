@@ -68,6 +68,9 @@ class MemoryServer(Switchboard):
         self._tokens: list[Token[Network | None]] = []
         self._homes: list[tuple[int, int]] = []
 
+    def __repr__(self) -> str:
+        return f"<MemoryServer: {'active' if self._homes else 'not active'}>"
+
     def __enter__(self) -> Self:
         self._tokens.append(NETWORK.set(self))
         self._begin_here()

@@ -70,6 +70,9 @@ class Telemetry:
         self._clients: dict[Watched, bool] = {}  # whether its link is up
         self._gone: dict[str | None, tuple[int, int, int]] = {}  # what those counted that are over, by name
 
+    def __repr__(self) -> str:
+        return f"<Telemetry: {len(self._clients)} clients>"
+
     def __call__(self, client: Watched, told: Told) -> None:
         """Something has happened."""
         whose = _named(client.name)

@@ -203,6 +203,9 @@ class Passage:
         self._word: Word = _of_size(1)
         self.stands = False
 
+    def __repr__(self) -> str:
+        return f"<Passage to {self._server}: {'open' if self.stands else 'not open'}>"
+
     def begin(self) -> None:
         """Ask for the way.
 

@@ -91,6 +91,9 @@ class NewFile:
         self.bytes = 0
         weakref.finalize(self, _last, file, self._waiting, self._process)
 
+    def __repr__(self) -> str:
+        return f"<NewFile {str(self.path)!r}: {self.bytes} bytes>"
+
     def write(self, text: str) -> None:
         """Keep the text; what cannot be kept is given up."""
         if self._file is None:

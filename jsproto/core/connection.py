@@ -169,6 +169,9 @@ class Connection:
 
     # ================================================================== what it shows
 
+    def __repr__(self) -> str:
+        return f"<Connection to {self.server}: {self.state.name}>"
+
     @property
     def state(self) -> LinkState:
         """Where the link is."""

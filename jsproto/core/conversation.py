@@ -204,6 +204,10 @@ class Port(Stateful):
         self._mux_root = mux_root
         self._count = 0
 
+    def __repr__(self) -> str:
+        of = f" for {self.subject!r}" if self.subject else ""
+        return f"<Port {self.number}{of}: {'up' if self.up else 'down'}>"
+
     # ------------------------------------------------------------------ interest
 
     @property
@@ -498,6 +502,16 @@ class Conversation(Stateful, Generic[T_co]):
     def finished(self) -> bool:
         """Nothing more will come or go: the connection may forget the port."""
         return self.ended
+
+    def __repr__(self) -> str:
+        if self.error is not None:
+            state = f"ended by {type(self.error).__name__}"
+        elif self.ended:
+            state = "ended"
+        else:
+            state = "not opened" if self.port is UNOPENED else "open"
+        at_hand = self.readable
+        return f"<{type(self).__name__}: {state}{f', {at_hand} at hand' if at_hand else ''}>"
 
     # ------------------------------------------------------------------ snapshot
 

@@ -26,6 +26,9 @@ class Denied:
     def __len__(self) -> int:
         return len(self._subjects)
 
+    def __contains__(self, subject: str) -> bool:
+        return subject in self._subjects
+
     def add(self, subject: str) -> None:
         """The server refused a publish to this subject."""
         self._subjects[subject] = None

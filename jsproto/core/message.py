@@ -6,10 +6,21 @@ use. The JetStream message of the floor above is a subclass with an ack state.
 
 from __future__ import annotations
 
+from typing import Final
+
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import Headers, status_of
 
 _NO_HEADERS = Headers()
+#: How many bytes of a payload the ``repr`` of a message shows.
+_SHOWN: Final = 40
+
+
+def payload_shown(payload: bytes) -> str:
+    """How a payload begins, and how many bytes it has where that is not all of it."""
+    if len(payload) <= _SHOWN:
+        return f"payload={payload!r}"
+    return f"payload={payload[:_SHOWN]!r}... of {len(payload)} bytes"
 
 
 class Message:
@@ -55,4 +66,4 @@ class Message:
         return None if block is None else status_of(block)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(subject={self.subject!r}, reply={self.reply!r}, payload={len(self.payload)} bytes)"
+        return f"{type(self).__name__}(subject={self.subject!r}, reply={self.reply!r}, {payload_shown(self.payload)})"

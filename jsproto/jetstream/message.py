@@ -27,7 +27,7 @@ from datetime import timedelta
 from typing import Protocol, cast, final
 
 from jsproto.core.conversation import Call, Port
-from jsproto.core.message import Message
+from jsproto.core.message import Message, payload_shown
 from jsproto.core.numbers import seconds
 from jsproto.core.once import Once, Write
 from jsproto.core.procedure import Steps
@@ -149,6 +149,19 @@ class JsMessage(Message):
         """Whether it was settled before."""
         return self.said is SETTLED or self.said is ASKED
 
+    def __repr__(self) -> str:
+        # Nobody's state moves because somebody looks: a refusal that was not asked for yet stays where it is.
+        port: object = getattr(self.feed, "port", None)
+        refused = self.said is SETTLED and isinstance(port, Port) and self.reply in port.denied
+        try:
+            said = self.metadata
+        except InvalidAckSubject:
+            about = f"reply={self.reply!r}"
+        else:
+            about = f"stream={said.stream!r}, sequence={said.stream_sequence}, delivery={said.num_delivered}"
+        state = (OPEN if refused else self.said).name
+        return f"{type(self).__name__}(subject={self.subject!r}, {about}, state={state}, {payload_shown(self.payload)})"
+
     def __copy__(self) -> JsMessage:
         return self
 
@@ -231,6 +244,9 @@ class AckedAll:
     def repeated(self) -> bool:
         """No: what is not open is left out."""
         return False
+
+    def __repr__(self) -> str:
+        return f"AckedAll({len(self.messages)} messages)"
 
     def _last(self) -> list[JsMessage]:
         """The last message of each feed with ack policy all."""

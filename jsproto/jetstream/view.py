@@ -28,6 +28,9 @@ class View(Stateful, Generic[T_co]):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def see(self, msg: JsMessage) -> Iterable[T_co]:
         """The items that a message stands for."""
         raise NotImplementedError

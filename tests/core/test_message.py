@@ -12,7 +12,7 @@ def test_a_message_shows_its_frame_B098():
     assert "1" == message.headers.first("A")
     assert message.headers is message.headers
     assert (404, "No") == message.status
-    assert repr(message) == "Message(subject='orders.new', reply='r', payload=1 bytes)"
+    assert repr(message) == "Message(subject='orders.new', reply='r', payload=b'x')"
 
 
 def test_a_message_without_headers_has_none():

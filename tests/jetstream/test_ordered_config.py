@@ -17,7 +17,7 @@ from tests.jetstream.ordered_rig import CREATE, Rig
 
 SECOND = timedelta(seconds=1)
 MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
-SEEN_MOMENT = "Timestamp(ns=1893456000000000000)"
+SEEN_MOMENT = "Timestamp.parse('2030-01-01T00:00:00Z')"
 SEEN_SECOND = "datetime.timedelta(seconds=1)"
 NOTHING_ELSE = "expected no group, on_deleted or watch_gaps for the pulls of an ordered consumer"
 

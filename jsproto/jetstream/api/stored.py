@@ -23,7 +23,7 @@ from typing import Final, cast, final
 from attrs import field, frozen
 
 from jsproto.core.conversation import Call
-from jsproto.core.message import Message
+from jsproto.core.message import Message, payload_shown
 from jsproto.core.procedure import Steps
 from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout, shorten
 from jsproto.jetstream.added import added_by_get, bare_block
@@ -117,7 +117,7 @@ class StoredMessage:
         return hash((self.stream, self.seq))
 
     def __repr__(self) -> str:
-        return f"StoredMessage(stream={self.stream!r}, subject={self.subject!r}, seq={self.seq}, payload={len(self.payload)} bytes)"
+        return f"StoredMessage(stream={self.stream!r}, subject={self.subject!r}, seq={self.seq}, {payload_shown(self.payload)})"
 
     def _all(self) -> tuple[object, ...]:
         return (self.stream, self.subject, self.seq, self.time, self.headers, self.payload)

@@ -118,9 +118,9 @@ _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH).days * _NS_OF_DAY +
 
 
 @final
-@frozen(order=True)
+@frozen(order=True, repr=False)
 class Timestamp:
-    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes.
+    """An instant of the years 2 to 9999, exact. ``str`` gives the form that the server writes, ``repr`` how to make it from that.
 
     Attributes:
         ns: nanoseconds since 1970-01-01 UTC.
@@ -193,3 +193,6 @@ class Timestamp:
         text = (_EPOCH + timedelta(seconds=whole)).replace(tzinfo=None).isoformat()
         digits = f".{fraction:09d}".rstrip("0").rstrip(".")
         return f"{text}{digits}Z"
+
+    def __repr__(self) -> str:
+        return f"Timestamp.parse({str(self)!r})"

@@ -213,7 +213,7 @@ def test_messages_are_values_with_a_short_form() -> None:
     twin = StoredMessage(*found.state)
 
     assert (twin == found, hash(twin) == hash(found), twin == "else") == (True, True, False)
-    assert repr(found) == "StoredMessage(stream='S', subject='s.a', seq=3, payload=5 bytes)"
+    assert repr(found) == "StoredMessage(stream='S', subject='s.a', seq=3, payload=b'three')"
 
 
 def test_a_time_that_is_none_is_an_invalid_response() -> None:
