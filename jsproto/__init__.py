@@ -124,7 +124,6 @@ from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import compose
 from jsproto.jetstream.api.publish_checks import check_publish
 from jsproto.jetstream.api.publish_options import PublishOptions
-from jsproto.jetstream.api.removed import RemovedFromServer
 from jsproto.jetstream.api.schedule import Schedule
 from jsproto.jetstream.api.sizes import stored_size
 from jsproto.jetstream.api.stored import StoredMessage, Which
@@ -424,7 +423,6 @@ __all__ = [
     "ReadStalled",
     "Refused",
     "RemoteProtocolError",
-    "RemovedFromServer",
     "ReplayPolicy",
     "Report",
     "Republish",

@@ -632,56 +632,6 @@ class AsyncJetStream:
         )
         return await self._nc.run(described)
 
-    async def create_stream_template(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.create_stream_template(
-            name,
-        )
-        return await self._nc.run(described)
-
-    async def stream_template_info(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.stream_template_info(
-            name,
-        )
-        return await self._nc.run(described)
-
-    async def stream_template_names(self) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        return await self._nc.run(self._pure.stream_template_names())
-
-    async def delete_stream_template(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.delete_stream_template(
-            name,
-        )
-        return await self._nc.run(described)
-
     async def inventory(
         self,
         *,

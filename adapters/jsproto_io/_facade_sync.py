@@ -630,56 +630,6 @@ class SyncJetStream:
         )
         return self._nc.run(described)
 
-    def create_stream_template(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.create_stream_template(
-            name,
-        )
-        return self._nc.run(described)
-
-    def stream_template_info(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.stream_template_info(
-            name,
-        )
-        return self._nc.run(described)
-
-    def stream_template_names(self) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        return self._nc.run(self._pure.stream_template_names())
-
-    def delete_stream_template(
-        self,
-        name: str,
-    ) -> None:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        described = self._pure.delete_stream_template(
-            name,
-        )
-        return self._nc.run(described)
-
     def inventory(
         self,
         *,

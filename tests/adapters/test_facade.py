@@ -17,7 +17,6 @@ from jsproto.errors import LinkError
 from jsproto.jetstream.ack_next import AckNext
 from jsproto.jetstream.api.advisories import MessageFate
 from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.removed import RemovedFromServer
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.values import Timestamp
 from jsproto.jetstream.batch import BatchPublish, WholeBatch
@@ -247,27 +246,13 @@ def test_all_methods_are_called_above():
         if inspect.isfunction(member) and not name.startswith("_")
     }
 
-    removed = {(JetStream, name) for name in REMOVED}
-    assert there - called - removed == {(JetStream, "stream"), (Stream, "consumer")}
+    assert there - called == {(JetStream, "stream"), (Stream, "consumer")}
 
 
-REMOVED = {
-    "create_stream_template": ("T",),
-    "delete_stream_template": ("T",),
-    "stream_template_info": ("T",),
-    "stream_template_names": (),
-}
+def test_no_handle_completes_a_verb_of_what_servers_do_no_more():
+    handles = (JetStream, _facade_sync.SyncJetStream, _facade_async.AsyncJetStream)
 
-
-@pytest.mark.parametrize("name", list(REMOVED))
-def test_what_servers_do_no_more_is_said_at_once_and_nothing_is_sent(name):
-    verbs, slow = Verbs(), AsyncVerbs()
-    with pytest.raises(RemovedFromServer, match="removed from the server"):
-        getattr(_facade_sync.SyncJetStream(verbs, JetStream()), name)(*REMOVED[name])
-    with pytest.raises(RemovedFromServer):
-        asyncio.run(getattr(_facade_async.AsyncJetStream(slow, JetStream()), name)(*REMOVED[name]))
-
-    assert verbs.asked + slow.asked == []
+    assert [name for handle in handles for name in dir(handle) if "template" in name] == []
 
 
 @pytest.mark.parametrize("module", [_facade_async, _facade_sync])

@@ -25,7 +25,6 @@ from jsproto.jetstream.api.listed import Listed
 from jsproto.jetstream.api.puback import PubAck
 from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
-from jsproto.jetstream.api.removed import no_templates
 from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
 from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
@@ -589,38 +588,6 @@ class JetStream:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
-
-    def create_stream_template(self, name: str) -> Procedure[None]:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        raise no_templates(f"create stream template {name}")
-
-    def stream_template_info(self, name: str) -> Procedure[None]:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        raise no_templates(f"info of stream template {name}")
-
-    def stream_template_names(self) -> Procedure[None]:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        raise no_templates("names of stream templates")
-
-    def delete_stream_template(self, name: str) -> Procedure[None]:
-        """Templates of streams are no more.
-
-        Raises:
-            RemovedFromServer: always, and at once.
-        """
-        raise no_templates(f"delete stream template {name}")
 
     def inventory(
         self, *, consumers: bool = True, timeout: float | timedelta | None = None
