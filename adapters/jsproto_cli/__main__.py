@@ -1,0 +1,10 @@
+"""``python -m jsproto_cli`` is the command ``jsproto``."""
+
+from __future__ import annotations
+
+import sys
+
+from jsproto_cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
