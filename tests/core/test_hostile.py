@@ -222,6 +222,13 @@ def test_gossip_is_taken_up_to_a_limit_and_the_rest_is_told(info):
 def operations(work):
     """How many operations of the interpreter a piece of work takes, in our own code and below."""
     count = 0
+    worker = threading.Thread(
+        target=lambda: counted(work)
+    )  # by thread, since another one's tracing may be coverage's
+
+    def instruction(_code, _offset):
+        nonlocal count
+        count += threading.current_thread() is worker
 
     def traced(frame, event, _argument):
         nonlocal count
@@ -230,11 +237,21 @@ def operations(work):
         count += event == "opcode"
         return traced
 
-    def run():
-        sys.settrace(traced)
-        work()
+    def counted(work):
+        if sys.version_info < (3, 12):
+            sys.settrace(traced)
+            work()
+            return
+        watch = sys.monitoring  # settrace tells of no operation in frames that begin later, from 3.12 on
+        watch.use_tool_id(4, "operations")
+        try:
+            watch.register_callback(4, watch.events.INSTRUCTION, instruction)
+            watch.set_events(4, watch.events.INSTRUCTION)
+            work()
+        finally:
+            watch.set_events(4, 0)
+            watch.free_tool_id(4)
 
-    worker = threading.Thread(target=run)  # tracing is per thread, and this one's may be coverage's
     worker.start()
     worker.join()
     return count
