@@ -110,10 +110,14 @@ class Consumer(Settling):
         """Up to this sequence everything went out and was settled.
 
         The floor that the info tells may lie behind a message that a replay or a rate holds back: a server before 2.11 puts
-        it behind all that was taken from the stream, once nothing waits for its acknowledgement.
+        it behind all that was taken from the stream, once nothing waits for its acknowledgement. There it stays when that
+        message goes out, and waits for its own.
         """
+        unsettled = list(self._ledger.outstanding)
+        if self._held is not None:
+            unsettled.append(self._held[1].seq)
         floor = self._told[1].stream_seq
-        return floor if self._held is None else min(floor, self._held[1].seq - 1)
+        return min(floor, min(unsettled) - 1) if unsettled else floor
 
     @property
     def filters(self) -> list[str]:

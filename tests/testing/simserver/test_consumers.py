@@ -522,6 +522,8 @@ def test_a_message_that_a_replay_holds_back_is_not_settled_though_an_old_server_
     assert info(client)["ack_floor"]["stream_seq"] == told
     assert consumer.settled_to == 1
     [second] = acks(client.wait(51.0).hear())
+    assert info(client)["ack_floor"]["stream_seq"] == told
+    assert consumer.settled_to == 1  # it is out, and waits for its acknowledgement
     client.pub(second, "+ACK")
     assert consumer.settled_to == 2
 
