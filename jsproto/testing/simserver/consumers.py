@@ -415,18 +415,21 @@ class Consumer(Settling):
         self._paused_until = until if until > now else 0
 
     def restarted(self, now: int) -> None:
-        """The server comes back from its files: what was delivered is still owed, as far as it is still there."""
+        """The server comes back from its files: what was delivered is still owed, as far as it is still there.
+
+        The files say how far it had delivered; not what it had passed or taken without a delivery, nor a list of single
+        messages that it was at (nats-server ``applyState``).
+        """
         self.forsaken()
-        held, self._held = self._held, None
-        if held is not None and held[1].seq not in self._ledger.outstanding:
-            self._cursor.regain(held[1].seq)
+        self._held = None
+        self._cursor.jump(self._record.delivered.stream_seq + 1)
+        self._ledger.consumer_floor, self._ledger.stream_floor = self._record.floor
         self._ledger.due.clear()
         for seq in [each for each in self._ledger.outstanding if self.stream.message(each) is None]:
             self._ledger.forget(seq)
         for outstanding in self._ledger.outstanding.values():
             # On the disk a delivery has its second (nats-server ``encodeConsumerState``).
             outstanding.time -= outstanding.time % SECOND
-        self._cursor.count()
         self._check_at = now + GRACE if self._ledger.outstanding else None
 
     # ------------------------------------------------------------------------------------------------ time

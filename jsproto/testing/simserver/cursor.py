@@ -148,7 +148,7 @@ class Cursor:
         return None
 
     def jump(self, seq: int) -> None:
-        """Go to a sequence."""
+        """Go to a sequence, and on from there message by message."""
         self._skips.clear()
         self.next_seq = seq
         self.count()
@@ -159,10 +159,6 @@ class Cursor:
         if single:
             self._skips.insert(0, seq)
         self.next_seq = seq
-
-    def regain(self, seq: int) -> None:
-        """Undo the last step, however it was made: its message never went out."""
-        self.back(seq, single=self._singly and seq < self._resume)
 
     def stored(self, message: Stored) -> bool:
         """The stream has a new message; answers whether it is for this consumer, now."""

@@ -2,6 +2,8 @@ import re
 
 import pytest
 
+SEQUENCES = ("consumer_seq", "stream_seq")
+
 
 def info(client):
     return client.server.request("CONSUMER.INFO.S.C", None, client.now)
@@ -499,6 +501,67 @@ def test_what_grew_too_old_is_owed_no_more_once_the_server_looks(make):
     assert owed() == (2, 1, 0)
     client.wait(4.0)
     assert owed() == (0, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "floor", "floor_after"),
+    [("explicit", (1, 3), (1, 1)), ("all", (1, 1), (1, 1)), ("none", (1, 1), (1, 1))],
+)
+@pytest.mark.parametrize("version", ["2.9.10", "2.10.26"])
+def test_a_restart_forgets_what_a_consumer_has_passed_without_a_delivery(
+    make, version, policy, floor, floor_after
+):
+    """Seen on 2.9.10 and 2.10.26."""
+    client = make(version=version, consumer={"ack_policy": policy, "filter_subject": "s.a"})
+    for subject in ("s.a", "s.b", "s.b"):
+        client.server.publish(subject, b"x", 0.0)
+    [first] = acks(take(client, 2))
+    client.pub(first, "+ACK")
+
+    def places():
+        told = info(client)
+        return [tuple(told[each][of] for of in SEQUENCES) for each in ("delivered", "ack_floor")]
+
+    assert places() == [(1, 3), floor]
+    client.server.kill_and_restart(1.0)
+    assert places() == [(1, 1), floor_after]
+
+
+@pytest.mark.parametrize("version", ["2.9.10", "2.10.26", "2.15.1"])
+def test_a_restart_puts_back_what_a_replay_holds(make, version):
+    """Seen on 2.9.10, 2.10.26 and 2.14.0: the floor had been behind it before 2.11."""
+    client = make(version=version)
+    for moment in (0.0, 50.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 60.0
+    config = {"durable_name": "C", "ack_policy": "explicit", "replay_policy": "original"}
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
+    [first] = acks(take(client, 2))
+    client.pub(first, "+ACK")
+    client.server.kill_and_restart(client.now)
+
+    told = info(client)
+    assert [told[each]["stream_seq"] for each in ("delivered", "ack_floor")] == [1, 1]
+    assert (told["num_pending"], client.server.jetstream.consumers["S"]["C"].settled_to) == (1, 1)
+
+
+@pytest.mark.parametrize(("taken", "behind"), [(0, [2, 3, 4, 5, 6]), (2, [4, 5, 6])])
+def test_a_restart_forgets_which_messages_were_the_last_per_subject(make, client_of, taken, behind):
+    """Seen on 2.9.10, 2.10.26 and 2.14.0."""
+    client = make()
+    for letter in "bbaccd":
+        client.server.publish(f"s.{letter}", b"x", 0.0)
+    config = {"durable_name": "C", "ack_policy": "explicit", "deliver_policy": "last_per_subject"}
+    config["filter_subject"] = "s.>"
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, 0.0)
+    if taken:
+        assert [each[1] for each in numbers(take(client, taken))] == [2, 3]
+    client.server.kill_and_restart(1.0)
+    back = client_of(client.server, now=1.0)
+    back.say("SUB in.> 1\r\n")
+
+    assert info(back)["num_pending"] == 4 - taken
+    assert [each[1] for each in numbers(take(back, 9))] == behind
 
 
 # ------------------------------------------------------------------------------------------------ what worlds ask it
