@@ -67,6 +67,8 @@ class Bar:
     pull: SeenPull
     conn: str
     row: int
+    #: Messages that its reader asks for where nothing is owed, 0 if that is not known.
+    bound: int = 0
     #: The subscription of its inbox, ``""`` if there was none.
     sid: str = ""
     #: What came for it behind the end of its link.
@@ -247,6 +249,7 @@ class Standings:
                 "consumer": ".".join(bar.pull.consumer),
                 "batch": bar.pull.batch,
                 "max_bytes": bar.pull.max_bytes,
+                "bound": bar.bound,
                 "heartbeat": seconds(bar.pull.heartbeat),
                 "got": bar.got,
                 "fate": bar.fate,
@@ -274,6 +277,7 @@ class Standings:
             bar.close(row, at, UNHEARD)
             return
         bar.sid = fact.interests[0].sid
+        bar.bound = max(fact.most, 0 if fact.owed else pull.batch)
         book.open.setdefault(bar.sid, {})[bar.number] = bar
         book.count(bar, (1, pull.left, pull.left_bytes))
         if pull.expires:

@@ -44,7 +44,7 @@ class Table:
         self._at = 0
         self._ways: list[str] = []
         self._columns: dict[str, list[object]] = {
-            name: [] for name in ("line", "at", "conn", "kind", "words", "size", "standing", "pull")
+            name: [] for name in ("line", "at", "conn", "kind", "words", "size", "standing", "pull", "pair")
         }
         self._conns: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
@@ -67,6 +67,7 @@ class Table:
         text: str = "",
         standing: Standing | None = None,
         pull: int = -1,
+        pair: int = -1,
     ) -> None:
         """One row.
 
@@ -81,6 +82,7 @@ class Table:
             text: its bytes as the format ``.trace`` shows them.
             standing: how its link stands behind it, ``None`` where there is no link.
             pull: the number of the pull that it belongs to, -1 if there is none.
+            pair: the row that it answers, -1 if it answers none.
         """
         self._at = max(self._at, int(min(at, _LATEST) * _MICRO))
         self._ways.append(way)
@@ -93,6 +95,7 @@ class Table:
             size,
             -1 if standing is None else _number(self._standings, standing),
             pull,
+            pair,
         )
         for column, value in zip(self._columns.values(), row, strict=True):
             column.append(value)

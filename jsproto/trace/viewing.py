@@ -15,6 +15,7 @@ from typing import Final, final
 
 from attrs import Factory, define
 
+from jsproto.trace.client import number
 from jsproto.trace.facts import (
     Acked,
     Fact,
@@ -30,16 +31,17 @@ from jsproto.trace.facts import (
 from jsproto.trace.format import escaped
 from jsproto.trace.framing import Framer, Piece, server_reader
 from jsproto.trace.ladder import command_words, frame_words
-from jsproto.trace.ledger import ConsumerKey, seconds
+from jsproto.trace.ledger import ConsumerKey, bound, seconds
 from jsproto.trace.lint import RULES, Lint
 from jsproto.trace.meaning import Meaning, Value, command_meaning, delivered_as, frame_meaning
 from jsproto.trace.recording import INNER, Happened, Received, Record, Sent, Wished
 from jsproto.trace.redaction import Keep, shown
+from jsproto.trace.seen.deliveries import SETTLING
 from jsproto.trace.standing import Standings
 from jsproto.trace.table import Table
 from jsproto.trace.writing import ENDS
-from jsproto.wire.frames import Frame
-from jsproto.wire.line import ClientCommand
+from jsproto.wire.frames import Control, Frame
+from jsproto.wire.line import ClientCommand, PubLine, Word
 from jsproto.wire.parser import Parser
 
 FORMAT: Final = "jsproto-view/1"
@@ -74,6 +76,7 @@ class Viewing:
     """
 
     __slots__ = (
+        "_asked",
         "_command",
         "_consumer",
         "_findings",
@@ -81,8 +84,10 @@ class Viewing:
         "_lines",
         "_lint",
         "_now",
+        "_pair",
         "_said",
         "_standings",
+        "_unacked",
         "_wires",
         "left_out",
         "table",
@@ -101,6 +106,11 @@ class Viewing:
         self._now: tuple[int, int, float] = (0, 0, 0.0)
         #: What the Observer said of the frame that is being read.
         self._command: ClientCommand | None = None
+        #: The row that it answers, and the rows that wait for an answer, by connection and the subject where it is to come; for PONGs by who says them.
+        self._pair = -1
+        self._asked: dict[tuple[str, str], int] = {}
+        #: Rows of deliveries without an ack, by connection and ack subject.
+        self._unacked: dict[tuple[str, str], int] = {}
         #: Whose delivery is being read.
         self._consumer: ConsumerKey | None = None
         self._said: dict[str, Value] = {}
@@ -171,9 +181,18 @@ class Viewing:
                 }
                 for rule, count in counted.most_common()
             },
+            "limits": self._limits(),
             "pulls": self._standings.as_json(len(self.table)),
             **self.table.as_json(),
         }
+
+    def _limits(self) -> dict[str, int]:
+        """How many deliveries of each consumer may be unsettled, of those that limit them and whose configuration was seen."""
+        limits = {
+            ".".join(key): number(consumer.config, "max_ack_pending")
+            for key, consumer in self._lint.observer.consumers.items()
+        }
+        return {name: limit for name, limit in limits.items() if limit > 0}
 
     # ------------------------------------------------------------------------------------------ records
 
@@ -184,6 +203,10 @@ class Viewing:
         if isinstance(frame, tuple):
             self._answers(conn, frame[1])
         self._judged(type(record)(at=record.at, conn=conn, data=data))
+        if frame is Control.PONG:
+            self._pair = self._asked.pop((conn, "<"), -1)
+        elif frame is Control.PING:
+            self._asked.setdefault((conn, ">"), self._now[1])
         way, words, meaning, sid = "<" if isinstance(record, Received) else ">", "unreadable", _UNREADABLE, ""
         if frame is not None:
             words, meaning = frame_words(frame), frame_meaning(frame)
@@ -202,6 +225,8 @@ class Viewing:
     def _ended(self, line: int, at: float, conn: str) -> None:
         """A link ends, or another begins in its place; a frame of it that never became whole is told."""
         wire = self._wires.pop(conn, None)
+        for way in "<>":
+            self._asked.pop((conn, way), None)
         for way, framer in () if wire is None else (("<", wire.server), (">", wire.client)):
             left = framer.rest()
             if left:
@@ -216,6 +241,7 @@ class Viewing:
         self._now = (line, row, at)
         self._command = None
         self._consumer = None
+        self._pair = -1
         self._said = {}
 
     def _judged(self, record: Record) -> bool:
@@ -260,12 +286,14 @@ class Viewing:
             text=text,
             standing=standing,
             pull=pull,
+            pair=self._pair if self._pair < row else -1,
         )
 
     # ------------------------------------------------------------------------------------------ what belongs together
 
     def _answers(self, conn: str, subject: str) -> None:
         """A message of the server: is it the answer to something?"""
+        self._pair = self._asked.pop((conn, subject), -1)
         link = self._lint.observer.link(conn)
         asked = None if link is None else link.requests.get(subject) or link.publishes.get(subject)
         if asked is not None:
@@ -277,10 +305,26 @@ class Viewing:
         if about is None or link is None:
             return
         _, row, at = self._now
+        self._unacked[conn, reply] = row
+        bound(self._unacked)
         key = self._consumer = (about.stream, about.consumer)
         consumer = self._lint.observer.consumers.get(key)
         if consumer is None or consumer.config.get("ack_policy") != "none":
             self._standings.delivered(link, row, at)
+
+    def _spoken(self, conn: str, command: ClientCommand) -> None:
+        """A command of the client: does it ask for an answer, or is it the ack of a delivery?"""
+        _, row, _ = self._now
+        if command is Word.PING:
+            self._asked.setdefault((conn, "<"), row)
+        elif command is Word.PONG:
+            self._pair = self._asked.pop((conn, ">"), -1)
+        elif isinstance(command, PubLine):
+            if not command.payload or command.payload.startswith(SETTLING):
+                self._pair = self._unacked.pop((conn, command.subject), -1)
+            if command.reply and ".CONSUMER.MSG.NEXT." not in command.subject:
+                self._asked[conn, command.reply] = row
+                bound(self._asked)
 
     def _hear(self, fact: Fact) -> None:
         _, row, at = self._now
@@ -288,6 +332,7 @@ class Viewing:
         match fact:
             case SaidPub() | SaidWord() | SaidSub() | SaidUnsub() | SaidConnect() | SaidBroken():
                 self._command = fact.command
+                self._spoken(fact.link.conn, fact.command)
             case Acked():
                 delivery = fact.delivery or fact.alike
                 if delivery is not None:

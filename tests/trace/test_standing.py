@@ -216,6 +216,7 @@ def test_bars_are_told_as_far_as_they_are_in_sight():
             "consumer": "S.C",
             "batch": 1,
             "max_bytes": 0,
+            "bound": 1,
             "heartbeat": 0.0,
             "got": 1,
             "fate": "FILLED",

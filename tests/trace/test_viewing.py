@@ -168,9 +168,10 @@ def test_a_status_says_which_pull_it_ends_and_how():
     assert last.pull == 0
 
 
-def created(ack_policy):
-    asked = json.dumps({"config": {"ack_policy": ack_policy}})
-    answer = json.dumps({"stream_name": "S", "name": "C", "config": {"ack_policy": ack_policy}})
+def created(ack_policy, **more):
+    config = {"ack_policy": ack_policy, **more}
+    asked = json.dumps({"config": config})
+    answer = json.dumps({"stream_name": "S", "name": "C", "config": config})
     return (
         f"> a PUB $JS.API.CONSUMER.CREATE.S.C _INBOX.r {len(asked)}\\r\\n{asked}\\r\\n\n"
         f"< a MSG _INBOX.r 3 {len(answer)}\\r\\n{answer}\\r\\n\n"
@@ -249,3 +250,69 @@ def test_a_pull_that_the_server_serves_behind_the_lost_link_is_told_as_served():
 
     assert [(pull["got"], pull["fate"]) for pull in seen.told["pulls"]] == [(2, "FILLED")]
     assert [row.pull for row in seen.rows[-2:]] == [0, 0]
+
+
+def test_what_answers_something_names_its_row():
+    asked = "> a PUB $JS.API.STREAM.INFO.S _INBOX.r 0\\r\\n\\r\\n\n"
+    answer = "< a MSG _INBOX.r 3 2\\r\\n{}\\r\\n\n"
+    pings = "> a PING\\r\\n\n> a PING\\r\\n\n< a PING\\r\\n\n> a PONG\\r\\n\n< a PONG\\r\\n\n"
+    working = ACKED.format(1).replace("+ACK", "+WPI")
+    seen = view(
+        HELLO
+        + asked
+        + answer
+        + answer
+        + DELIVERY.format(1)
+        + working
+        + ACKED.format(1)
+        + ACKED.format(1)
+        + pings
+    )
+
+    assert [row.pair for row in seen.rows] == [
+        -1,
+        -1,
+        -1,
+        -1,
+        3,
+        -1,
+        -1,
+        6,
+        -1,
+        -1,
+        -1,
+        9,
+        -1,
+        -1,
+        -1,
+        -1,
+        15,
+        13,
+    ]
+
+
+def test_an_answer_on_another_link_or_to_a_row_that_is_not_shown_names_none():
+    asked = "> a PING\\r\\n\n"
+    again = view(HELLO + asked + "= a eof\n= a connected\n< a PONG\\r\\n\n")
+    cut = view(HELLO + asked + "< a PONG\\r\\n\n", first=9)
+
+    assert again.rows[-1].pair == -1
+    assert [row.pair for row in cut.rows] == [-1]
+
+
+def test_a_pull_names_no_row_that_is_its_answer():
+    seen = view(HELLO + PULL + "< a HMSG _INBOX.p 2 28 28\\r\\nNATS/1.0 404 No Messages\\r\\n\\r\\n\\r\\n\n")
+
+    assert seen.rows[-1].pair == -1
+
+
+def test_the_limits_of_consumers_whose_configuration_was_seen_are_told():
+    assert view(HELLO + created("explicit")).told["limits"] == {}
+    assert view(HELLO + created("explicit", max_ack_pending=7)).told["limits"] == {"S.C": 7}
+
+
+def test_the_bound_of_a_pull_is_what_its_reader_asks_for_where_nothing_is_owed():
+    more = PULL.replace('"batch":2', '"batch":1')
+    seen = view(HELLO + PULL + DELIVERY.format(1) + more + PULL.replace("_INBOX.p", "_INBOX.none"))
+
+    assert [pull["bound"] for pull in seen.told["pulls"]] == [2, 2, 0]
