@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: Scripts of the page, in the order in which they need each other.
-SCRIPTS: Final = ("data.js", "ladder.js", "timeline.js", "detail.js", "main.js")
+SCRIPTS: Final = ("data.js", "fold.js", "ladder.js", "timeline.js", "detail.js", "main.js")
 
 _RANGE: Final = re.compile(r"([0-9]{0,12})-([0-9]{0,12})").fullmatch
 

@@ -51,6 +51,10 @@ const rowsWithFindings = [...findingsAt.keys()].sort((a, b) => a - b);
 const severityAt = (row) =>
   findingsAt.get(row)?.reduce((worst, each) => (each.severity === "error" ? "error" : worst), "warning");
 
+// The row of the answer of each row that has one; the last one if it has several.
+const answers = new Map();
+rows.pair.forEach((asked, row) => { if (asked >= 0) answers.set(asked, row); });
+
 const pulls = new Map(data.pulls.map((pull) => [pull.number, pull]));
 const WELL = new Set(["FILLED", "BYTES_SPENT"]);
 const QUIET = new Set(["EXPIRED", "NO_MESSAGES", "REQUESTS_PENDING", "UNSUBSCRIBED", "CLOSED", "DEADLINE"]);
@@ -65,14 +69,17 @@ function troubles() {
   const heard = new Map();
   const down = new Map();
   const beating = new Map();
+  const least = new Map();
   for (const pull of data.pulls) {
     if (!pull.heartbeat) continue;
     if (!beating.has(pull.conn)) beating.set(pull.conn, []);
     beating.get(pull.conn).push(pull);
+    least.set(pull.conn, Math.min(pull.heartbeat, least.get(pull.conn) ?? Infinity));
   }
   const silence = (conn, row, to) => {
     if (!heard.has(conn)) return;
     const said = heard.get(conn);
+    if (to - said.at <= 2 * (least.get(conn) ?? Infinity)) return;
     // Pulls of one connection stand in the order of their times: nearly always the last one is asked about.
     const waiting = (beating.get(conn) ?? []).findLast((pull) => pull.at < to && Math.min(pull.until, to) - Math.max(pull.at, said.at) > 2 * pull.heartbeat);
     if (waiting) found.push({ what: "silent", conn, row: said.row, from: Math.max(said.at, waiting.at), to, beat: waiting.heartbeat });
@@ -100,6 +107,7 @@ function troubles() {
   return found.sort((one, other) => one.from - other.from);
 }
 const allTroubles = troubles();
+const troublesAt = new Map(allTroubles.map((each) => [each.row, each]));
 
 // Lays intervals beside each other: each gets the first lane that is free; those that find none are left out.
 function inLanes(intervals, begin, end, most) {

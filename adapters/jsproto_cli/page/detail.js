@@ -39,6 +39,7 @@ async function showFrame(row) {
     element("p", { className: "said", textContent: rows.words[row] }),
     ...(findingsAt.get(row) ?? []).map(oneFinding),
     ...meaningOf(fields),
+    ...pairOf(row),
     ...(pull ? pullCard(pull) : []),
     ...standings(row),
     ...bytesOf(text),
@@ -65,6 +66,13 @@ function meaningOf(fields) {
     return element("tr", {}, element("th", { scope: "row", textContent: name }), element("td", {}, cell));
   });
   return [heading("Meaning"), element("table", {}, element("tbody", {}, ...lines))];
+}
+
+// What answers a row, and how long it took.
+function pairOf(row) {
+  const answer = answers.get(row);
+  if (answer === undefined) return [];
+  return [heading("Answer"), element("p", {}, jump(`line ${number(rows.line[answer])}`, answer), ` after ${lasting(secondsOf(answer) - secondsOf(row))}: ${rows.words[answer]}`)];
 }
 
 const heading = (text, ...more) => element("h3", {}, text, ...more);

@@ -63,7 +63,8 @@ function drawLadder() {
     if (made.hidden) return;
     const row = order[first + at];
     const found = findingsAt.get(row);
-    const classes = ["row", SIDES[rows.way[row]], found ? severityAt(row) : ""];
+    const trouble = troublesAt.get(row);
+    const classes = ["row", folding.runs.has(row) ? "run" : "", SIDES[rows.way[row]], found ? severityAt(row) : trouble ? "warning" : ""];
     if (row === chosen) classes.push("chosen");
     else if (own >= 0 && rows.pull[row] === own) classes.push("own");
     made.className = classes.join(" ");
@@ -72,8 +73,8 @@ function drawLadder() {
     made.id = `row-${row}`;
     made.setAttribute("aria-rowindex", first + at + 1);
     made.setAttribute("aria-selected", row === chosen);
-    const texts = [number(rows.line[row]), clock(secondsOf(row)), connOf(row), rows.words[row]];
-    texts.push(found ? found[0].rule + (found.length > 1 ? ` +${found.length - 1}` : "") : "");
+    const texts = [number(rows.line[row]), clock(secondsOf(row)), connOf(row), wordsOf(row)];
+    texts.push(folding.runs.has(row) ? "▸ unfold" : folding.unfolded.has(row) ? "▾ fold" : found ? found[0].rule + (found.length > 1 ? ` +${found.length - 1}` : "") : trouble ? `${trouble.what} for ${brief(trouble.to - trouble.from)}` : "");
     cells.forEach((cell, place) => (cell.textContent = texts[place]));
   });
   if (chosen >= 0) ladder.setAttribute("aria-activedescendant", `row-${chosen}`);
@@ -99,7 +100,7 @@ function drawBeside(order, first, count, from, height, own) {
     const row = order[first + at];
     const top = (first + at) * ROW - from;
     drawPulls(pen, row, top, own, order[first + at - 1] ?? -1, order[first + at + 1] ?? total);
-    drawArrow(pen, row, top + ROW / 2, lines);
+    drawArrows(pen, row, top + ROW / 2, lines);
   }
 }
 
@@ -110,11 +111,11 @@ function drawPulls(pen, row, top, own, above, below) {
     let high = lane.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (lane[middle].row <= row) low = middle;
+      if (lane[middle].row < below) low = middle;
       else high = middle - 1;
     }
     const pull = lane[low];
-    if (!pull || pull.row > row || pull.end < row) return;
+    if (!pull || pull.row >= below || pull.end < row) return;
     const begins = above < pull.row;
     const ends = below > pull.end;
     pen.fillStyle = colours[pull.number === own ? "--edge" : colourOf(pull)];
@@ -125,6 +126,15 @@ function drawPulls(pen, row, top, own, above, below) {
     ]);
     pen.fill();
   });
+}
+
+// A row with its answer has two arrows; one that stands for a run has thick ones.
+function drawArrows(pen, row, y, lines) {
+  const answer = folding.merged.get(row);
+  pen.lineWidth = folding.runs.has(row) ? 3 : 1;
+  drawArrow(pen, row, answer === undefined ? y : y - 4, lines);
+  if (answer !== undefined) drawArrow(pen, answer, y + 4, lines);
+  pen.lineWidth = 1;
 }
 
 function drawArrow(pen, row, y, [application, client, server]) {
@@ -160,5 +170,8 @@ function drawArrow(pen, row, y, [application, client, server]) {
 ladder.addEventListener("scroll", () => later(drawLadder), { passive: true });
 ladder.addEventListener("click", (event) => {
   const row = event.target.closest(".row");
-  if (row) choose(Number(row.dataset.row), true);
+  if (!row) return;
+  const number = Number(row.dataset.row);
+  if (event.target.matches(".tag") && (folding.runs.has(number) || folding.unfolded.has(number))) unfold(number);
+  else choose(number, true);
 });

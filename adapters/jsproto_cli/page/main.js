@@ -3,7 +3,7 @@
 const KEYS = [
   ["j ↓, k ↑", "next, previous row"], ["PgDn, PgUp", "a screen on, back"], ["Home g, End G", "first, last row"],
   ["Enter", "open the row"], ["]  [", "next, previous finding"], ["p", "the request of this row's pull"],
-  ["/", "search; :123 goes to line 123"], ["f", "only rows with findings, or all"], ["+  -  0", "the time axis nearer, further, whole"],
+  ["/", "search; :123 goes to line 123"], ["x", "unfold the row, or fold it again"], ["u", "fold runs and answers, or nothing"], ["f", "only rows with findings, or all"], ["+  -  0", "the time axis nearer, further, whole"],
   ["Esc", "close, then show all again"], ["?", "these keys"],
 ];
 
@@ -24,8 +24,9 @@ function choose(row, open = shown.open) {
   if (row < 0 || row >= total) return;
   let place = placeOf(shown.order, row);
   if (shown.order[place] !== row) {
-    clearFilters();
-    place = row;
+    if (headOf(row) === row) clearFilters();
+    for (let head = headOf(row); head !== row; head = headOf(row)) unfold(head);
+    place = placeOf(shown.order, row);
   }
   shown.chosen = row;
   shown.open = open;
@@ -56,7 +57,7 @@ function nextFinding(by) {
 
 function goToTime(seconds, pull) {
   if (pull && pull.row >= 0) choose(pull.row, true);
-  else if (total) choose(Math.min(total - 1, placeOf(rows.at, seconds * 1e6)));
+  else if (total) choose(headOf(Math.min(total - 1, placeOf(rows.at, seconds * 1e6))));
 }
 
 // ---------------------------------------------------------------------------------------------- filters
@@ -76,7 +77,8 @@ function filter() {
     if (words && !lowered[row].includes(words)) continue;
     kept.push(row);
   }
-  shown.order = Int32Array.from(kept);
+  shown.order = Int32Array.from(fold(kept));
+  byId("space").style.height = `${wholeHeight() + HEADS}px`;
   const all = kept.length === total;
   byId("count").textContent = all ? many(total, "row") : `${number(kept.length)} of ${many(total, "row")}`;
   layLanes();
@@ -144,6 +146,8 @@ const PRESSED = {
   "]": () => nextFinding(1), "[": () => nextFinding(-1),
   p: () => choose(pulls.get(rows.pull[shown.chosen])?.row ?? -1, true),
   "/": () => byId("search").select(),
+  x: () => canFold(shown.chosen) && unfold(shown.chosen),
+  u: () => { folding.on = !folding.on; folding.unfolded.clear(); folding.apart.clear(); filter(); if (shown.chosen >= 0) choose(headOf(shown.chosen)); },
   f: () => setFilters({ finding: state.finding ? "" : "*" }),
   "+": () => zoomTo(middle() - half() / 2, middle() + half() / 2), "-": () => zoomTo(middle() - half() * 2, middle() + half() * 2),
   0: () => zoomTo(0, END), Escape: escape, "?": () => byId("keys").showModal(),
@@ -185,7 +189,7 @@ const opening = rowsWithFindings[0] ?? allTroubles[0]?.row;
 filter();
 showTrace();
 byId("space").style.height = `${wholeHeight() + HEADS}px`;
-if (opening !== undefined) reveal(opening);
+if (opening !== undefined) reveal(placeOf(shown.order, headOf(opening)));
 drawLadder();
 drawTimeline();
 ladder.focus({ preventScroll: true });

@@ -12,6 +12,31 @@ const zoom = { from: 0, to: END };
 let series = { rows: [], messages: [], bytes: [], most: 0, mostBytes: 0 };
 let drag;
 
+// How much may be pending over time: what each reader asks for where nothing is owed, while it has a pull open; where nobody pulls, how many
+// deliveries of all consumers may be unsettled.
+function layBound() {
+  if (!PULLED) {
+    const limit = Object.values(data.limits).reduce((sum, each) => sum + each, 0);
+    return limit ? [{ at: 0, value: limit }] : [];
+  }
+  const steps = [];
+  for (const pull of data.pulls) {
+    if (!pull.bound || (state.conn && pull.conn !== state.conn)) continue;
+    const reader = `${pull.conn} ${pull.consumer}`;
+    steps.push({ at: pull.at, reader, open: 1, bound: pull.bound }, { at: pull.until, reader, open: -1, bound: pull.bound });
+  }
+  steps.sort((one, other) => one.at - other.at || other.open - one.open);
+  const readers = new Map();
+  let value = 0;
+  return steps.map(({ at, reader, open, bound }) => {
+    const before = readers.get(reader) ?? { open: 0, bound: 0 };
+    const now = { open: before.open + open, bound: open > 0 ? bound : before.bound };
+    value += (now.open ? now.bound : 0) - (before.open ? before.bound : 0);
+    readers.set(reader, now);
+    return { at, value };
+  });
+}
+
 // What is pending over time: the sum over the links, or one of them.
 function layTimeline() {
   const now = data.conns.map(() => [0, 0]);
@@ -32,6 +57,8 @@ function layTimeline() {
     series.mostBytes = Math.max(series.mostBytes, bytes);
   }
   series.at = series.rows.map(secondsOf);
+  series.bound = layBound();
+  series.mostBound = series.bound.reduce((most, each) => Math.max(most, each.value), 0);
   series.troubles = allTroubles.filter((each) => !state.conn || each.conn === state.conn);
   byId("timeline").setAttribute("aria-description", series.troubles.map(troubleWords).join("; "));
   const wanted = data.pulls.filter((pull) => !state.conn || pull.conn === state.conn);
@@ -55,7 +82,9 @@ function drawTimeline() {
   const messagesRoom = room - bytesRoom - pullsRoom;
   let top = marks;
   drawAxis(pen, width, height - axis, marks);
-  drawSteps(pen, series.messages, series.most, top, messagesRoom - 6, NAME, "--area", "--edge");
+  const most = Math.max(series.most, series.mostBound * 1.1);
+  drawSteps(pen, series.messages, series.most, top, messagesRoom - 6, NAME, "--area", "--edge", most);
+  drawBound(pen, top, messagesRoom - 6, most);
   top += messagesRoom;
   if (bytesRoom) drawSteps(pen, series.bytes, series.mostBytes, top, bytesRoom - 6, "bytes pending", "--bytes", "--bytes-edge");
   drawTroubles(pen, marks, height - axis);
@@ -97,12 +126,12 @@ function drawAxis(pen, width, y, top) {
 }
 
 // One number over time as steps; of all that falls on one pixel the most is drawn.
-function drawSteps(pen, values, most, top, height, name, fill, edge) {
+function drawSteps(pen, values, most, top, height, name, fill, edge, scale = most) {
   label(pen, name, top + 10);
   label(pen, most ? `≤ ${short(most)}` : "none", top + 23);
   if (!most) return;
   const right = timelineWidth() - 12;
-  const yOf = (value) => top + height - (value / most) * height;
+  const yOf = (value) => top + height - (value / scale) * height;
   const first = Math.max(0, placeOf(series.at, zoom.from) - 1);
   const path = [];
   let x = -1;
@@ -141,6 +170,27 @@ function drawSteps(pen, values, most, top, height, name, fill, edge) {
   pen.strokeStyle = colours[edge];
   pen.lineWidth = 1.25;
   pen.stroke();
+  pen.lineWidth = 1;
+}
+
+// The bound is a dashed line; what is pending above it was asked for in excess.
+function drawBound(pen, top, height, most) {
+  if (!series.mostBound) return;
+  label(pen, `bound ${short(series.mostBound)}`, top + 36, "--bound");
+  const yOf = (value) => Math.round(top + height - (value / most) * height) + 0.5;
+  const right = timelineWidth() - 12;
+  pen.strokeStyle = colours["--bound"];
+  pen.setLineDash([5, 3]);
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  let last = 0;
+  series.bound.forEach(({ at, value }, place) => {
+    const from = Math.max(GUTTER, xOf(at));
+    const to = Math.min(right, xOf(series.bound[place + 1]?.at ?? END));
+    if (value && to > from && to - last >= 0.5) (pen.moveTo(from, yOf(value)), pen.lineTo(to, yOf(value)), (last = to));
+  });
+  pen.stroke();
+  pen.setLineDash([]);
   pen.lineWidth = 1;
 }
 
@@ -224,6 +274,8 @@ function tell(x, y) {
   const seconds = Math.min(Math.max(secondsAt(x), 0), END);
   const at = placeOf(series.at, seconds + 1e-9) - 1;
   const lines = [`${clock(seconds)} s`, `${number(at < 0 ? 0 : series.messages[at])} ${NAME}`];
+  const bound = series.bound[placeOf(series.bound.map((each) => each.at), seconds + 1e-9) - 1]?.value;
+  if (bound) lines.push(`${number(bound)} is the bound`);
   if (series.mostBytes) lines.push(`${number(at < 0 ? 0 : series.bytes[at])} bytes pending`);
   series.troubles.filter((each) => each.from <= seconds && seconds <= each.to).forEach((each) => lines.push(troubleWords(each)));
   const pull = pullAt(seconds, y);
