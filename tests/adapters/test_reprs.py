@@ -10,7 +10,7 @@ import re
 import pytest
 
 import jsproto
-from jsproto import JsMessage, Message, RequestMany, Subscription, Timestamp
+from jsproto import Connection, JsMessage, Message, Options, RequestMany, Subscription, Timestamp
 from jsproto.core.conversation import Port
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.ack import AckState
@@ -176,4 +176,6 @@ def test_conversations_and_their_ports_show_how_far_they_are():
     assert ("<Port 1: up>", "<RequestMany: open>", f"<Port 1 for '{port.stem}*': up>") == (fresh, *opened)
     assert "<RequestMany: open, 2 at hand>" == full
     assert "<RequestMany: ended by Disconnected, 2 at hand>" == repr(many)
+    connection = Connection(Options(servers="nats://ann:sesame@h"), entropy=bytes, now=0.0)
+    assert "<Connection to nats://h:4222: DIALING>" == repr(connection)
     assert ("AckedAll(0 messages)", "Messages()") == (repr(AckedAll([])), repr(Messages()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -55,6 +56,7 @@ def test_python_runs_the_command_by_either_name(module):
 
     assert (0, "usage: jsproto [-h]") == (code, said[:19])
     assert 2 == helped(module, "nonsense")[0]
+    importlib.import_module(f"{module}.__main__")  # who only imports it runs nothing
 
 
 def test_who_has_no_server_is_told_what_to_install(tmp_path):
