@@ -89,8 +89,8 @@ def test_another_interval_counts_from_the_next_request_on():
     [
         (-1.0, 2.0, "expected a heartbeat of 0 or more seconds, seen -1.0"),
         (float("inf"), 2.0, "expected a heartbeat of 0 or more seconds, seen inf"),
-        (1.0, 0.5, "expected a heartbeat factor of at least 1, seen 0.5"),
-        (1.0, float("nan"), "expected a heartbeat factor of at least 1, seen nan"),
+        (1.0, 0.5, "expected a heartbeat_factor of at least 1, a number, got 0.5"),
+        (1.0, float("nan"), "expected a heartbeat_factor of at least 1, a number, got nan"),
     ],
 )
 def test_what_can_not_be_watched_is_refused(heartbeat, factor, text):
