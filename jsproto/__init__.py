@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from jsproto.core import events
-from jsproto.core.auth import Auth
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Call, Conversation, Port, Wish
-from jsproto.core.exchange import Stats
-from jsproto.core.gather import Gather
-from jsproto.core.message import Message
-from jsproto.core.options import Options, Tls
-from jsproto.core.procedure import Procedure, Sleep
-from jsproto.core.request import Flush, request
-from jsproto.core.request_many import Gathered, RequestMany, empty_payload
-from jsproto.core.servers import Server
-from jsproto.core.subscription import Overflow, SlowConsumer, Subscription
+from jsproto.core.connection import events
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.dispatcher import Stats
+from jsproto.core.connection.options import Options, Tls
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.conversation.conversation import Call, Conversation, Port, Wish
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Procedure, Sleep
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.request_all import Gather
+from jsproto.core.pubsub.request_many import Gathered, RequestMany, empty_payload
+from jsproto.core.pubsub.subscription import Overflow, SlowConsumer, Subscription
 from jsproto.errors import (
     ApiError,
     AuthorizationFailed,
@@ -48,13 +48,8 @@ from jsproto.errors import (
     WebSocketFailed,
     WindowFull,
 )
-from jsproto.jetstream.ack import Ack, AckState, AckSubject, InProgress, InvalidAckSubject, Nak, Next, Term
-from jsproto.jetstream.ack_next import AckNext
-from jsproto.jetstream.acking import Acking
-from jsproto.jetstream.api.account import AccountInfo, AccountLimits, AccountTier, ApiStats
-from jsproto.jetstream.api.advisories import Event, MessageFate, read_event
-from jsproto.jetstream.api.checks import Finding, check_consumer, check_stream, check_stream_update
-from jsproto.jetstream.api.cluster import (
+from jsproto.jetstream.api.config.account import AccountInfo, AccountLimits, AccountTier, ApiStats
+from jsproto.jetstream.api.config.cluster import (
     ClusterInfo,
     DesiredCluster,
     DesiredOrigin,
@@ -62,11 +57,14 @@ from jsproto.jetstream.api.cluster import (
     PeerInfo,
     Placement,
 )
-from jsproto.jetstream.api.codes import ErrorCode
-from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo, PriorityGroupState, SequencePair
-from jsproto.jetstream.api.counter import Counter
-from jsproto.jetstream.api.drift import Difference
-from jsproto.jetstream.api.enums import (
+from jsproto.jetstream.api.config.consumer import (
+    ConsumerConfig,
+    ConsumerInfo,
+    PriorityGroupState,
+    SequencePair,
+)
+from jsproto.jetstream.api.config.diff import Difference
+from jsproto.jetstream.api.config.enums import (
     AckPolicy,
     ConsumerAction,
     DeliverPolicy,
@@ -79,6 +77,21 @@ from jsproto.jetstream.api.enums import (
     StorageType,
     StoreCompression,
 )
+from jsproto.jetstream.api.config.stream import (
+    ConsumerLimits,
+    ExternalStream,
+    LostStreamData,
+    Republish,
+    StreamAlternate,
+    StreamConfig,
+    StreamConsumerSource,
+    StreamInfo,
+    StreamSource,
+    StreamSourceInfo,
+    StreamState,
+    SubjectTransform,
+)
+from jsproto.jetstream.api.error_codes import ErrorCode
 from jsproto.jetstream.api.errors import (
     AlreadyExists,
     AmbiguousSubject,
@@ -113,43 +126,37 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
     WrongStream,
 )
-from jsproto.jetstream.api.event_schemas import event_schema
-from jsproto.jetstream.api.ingest import GapMode
-from jsproto.jetstream.api.inventory import Inventory
-from jsproto.jetstream.api.levels import check_level, required_level
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
-from jsproto.jetstream.api.permissions import Permissions
-from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.publish import compose
-from jsproto.jetstream.api.publish_checks import check_publish
-from jsproto.jetstream.api.publish_options import PublishOptions
-from jsproto.jetstream.api.schedule import Schedule
-from jsproto.jetstream.api.sizes import stored_size
-from jsproto.jetstream.api.stored import StoredMessage, Which
-from jsproto.jetstream.api.stream import (
-    ConsumerLimits,
-    ExternalStream,
-    LostStreamData,
-    Republish,
-    StreamAlternate,
-    StreamConfig,
-    StreamConsumerSource,
-    StreamInfo,
-    StreamSource,
-    StreamSourceInfo,
-    StreamState,
-    SubjectTransform,
-)
-from jsproto.jetstream.api.system import ServerAnswer, ServerIdentity
-from jsproto.jetstream.api.upkeep import Pause
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.backup import InvalidBackup, RestoreConflict, RestoreFailed
-from jsproto.jetstream.batch import BatchPublish, WholeBatch
-from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
+from jsproto.jetstream.api.events.advisories import Event, MessageFate, read_event
+from jsproto.jetstream.api.events.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
+from jsproto.jetstream.api.events.schemas import event_schema
+from jsproto.jetstream.api.publishing.counter import Counter
+from jsproto.jetstream.api.publishing.fast_ingest import GapMode
+from jsproto.jetstream.api.publishing.options import PublishOptions
+from jsproto.jetstream.api.publishing.puback import PubAck
+from jsproto.jetstream.api.publishing.schedule import Schedule
+from jsproto.jetstream.api.requests.inventory import Inventory
+from jsproto.jetstream.api.requests.maintenance import Pause
+from jsproto.jetstream.api.requests.messages import StoredMessage, Which
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.publish import compose
+from jsproto.jetstream.api.requests.system import ServerAnswer, ServerIdentity
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.api.validation.api_level import check_level, required_level
+from jsproto.jetstream.api.validation.publish_rules import check_publish
+from jsproto.jetstream.api.validation.rules import Finding, check_consumer, check_stream, check_stream_update
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
-from jsproto.jetstream.direct import BatchOptions, DirectBatch
+from jsproto.jetstream.delivery.ack import (
+    Ack,
+    AckState,
+    AckSubject,
+    InProgress,
+    InvalidAckSubject,
+    Nak,
+    Next,
+    Term,
+)
+from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.message import AckedAll, JsMessage, confirmed, settlement
 from jsproto.jetstream.errors import (
     AlreadySettled,
     ApiLevelRefused,
@@ -174,37 +181,24 @@ from jsproto.jetstream.errors import (
     TooManyResults,
     UnknownStatus,
 )
-from jsproto.jetstream.event_lines import event_line
-from jsproto.jetstream.exactly_once import Patience
-from jsproto.jetstream.fetch import Fetch
-from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
-from jsproto.jetstream.ingest import FastIngest, IngestFault, IngestNotice
-from jsproto.jetstream.message import AckedAll, JsMessage, confirmed, settlement
-from jsproto.jetstream.nats_context import NatsContext
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice
-from jsproto.jetstream.ordered_config import Form, OrderedOptions
-from jsproto.jetstream.pull import OpenPull, PullNotice
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.pushing import PushNotice
-from jsproto.jetstream.range_options import RangeOptions, Way
-from jsproto.jetstream.range_plan import RangeFacts, RangePart, RangePlan, plan_of
-from jsproto.jetstream.range_reader import RangeReader
-from jsproto.jetstream.range_rows import Row, Rows
-from jsproto.jetstream.range_states import RangeNotice
-from jsproto.jetstream.range_track import Lost
-from jsproto.jetstream.reports import (
-    Report,
-    cluster_report,
-    consumer_report,
-    replication_dot,
-    replication_report,
-    stream_report,
-)
-from jsproto.jetstream.sequence import Gap
-from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
-from jsproto.jetstream.status import End
-from jsproto.jetstream.subscribe_checks import (
+from jsproto.jetstream.gaps import Gap
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice
+from jsproto.jetstream.ordered.options import Form, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages, View
+from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
+from jsproto.jetstream.publish.exactly_once import Patience
+from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestFault, IngestNotice
+from jsproto.jetstream.publish.window import Outcome, PublishResult, PublishWindow
+from jsproto.jetstream.pull.ack_next import AckNext
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
+from jsproto.jetstream.pull.fetch import Fetch
+from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.pull.request import OpenPull, PullNotice
+from jsproto.jetstream.push.base import PushNotice
+from jsproto.jetstream.push.options import PushOptions
+from jsproto.jetstream.push.subscribe import Subscribe
+from jsproto.jetstream.push.subscribe_checks import (
     ConfigMismatch,
     ConsumerHasFlowControl,
     ConsumerHasGroup,
@@ -225,9 +219,29 @@ from jsproto.jetstream.subscribe_checks import (
     RaceLost,
     SubscribeRefused,
 )
-from jsproto.jetstream.view import Messages, View
-from jsproto.jetstream.window import Outcome, PublishResult, PublishWindow
-from jsproto.jetstream.workflow import Subscribe
+from jsproto.jetstream.push.subscription import PushSubscription
+from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.plan import RangeFacts, RangePart, RangePlan, plan_of
+from jsproto.jetstream.range_read.progress import Lost
+from jsproto.jetstream.range_read.reader import RangeReader
+from jsproto.jetstream.range_read.rows import Row, Rows
+from jsproto.jetstream.range_read.states import RangeNotice
+from jsproto.jetstream.status import End
+from jsproto.jetstream.stored.direct_batch import BatchOptions, DirectBatch
+from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
+from jsproto.ops.backup import InvalidBackup, RestoreConflict, RestoreFailed
+from jsproto.ops.event_lines import event_line
+from jsproto.ops.nats_context import NatsContext
+from jsproto.ops.permissions import Permissions
+from jsproto.ops.reports import (
+    Report,
+    cluster_report,
+    consumer_report,
+    replication_dot,
+    replication_report,
+    stream_report,
+)
+from jsproto.ops.sizes import stored_size
 from jsproto.signals import ENDED, NEED_DATA, Signal
 from jsproto.version import __version__ as __version__
 from jsproto.wire.commands import Publish

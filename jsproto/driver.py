@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, Protocol, TypeAlias, TypeVar, final
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation, Stage
-from jsproto.core.events import (
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import (
     Authenticate,
     Closed,
     Connected,
@@ -36,6 +35,7 @@ from jsproto.core.events import (
     Ready,
     Upgrade,
 )
+from jsproto.core.conversation.conversation import Conversation, Stage
 from jsproto.errors import (
     BusyConversation,
     ConnectionClosed,

@@ -30,11 +30,11 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 
 from attrs import frozen
 
-from jsproto.core.conversation import Conversation, Port
-from jsproto.core.router import MUX_SID, number_of
+from jsproto.core.conversation.conversation import Conversation, Port
+from jsproto.core.conversation.router import MUX_SID, number_of
 from jsproto.errors import ConversationClosed, Disconnected, JsprotoError, LocalProtocolError
-from jsproto.jetstream.ack import ACK, Verb
-from jsproto.jetstream.message import JsMessage, Settlement
+from jsproto.jetstream.delivery.ack import ACK, Verb
+from jsproto.jetstream.delivery.message import JsMessage, Settlement
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.frames import SID, SUBJECT, Delivery
 from jsproto.wire.subjects import publish_subject

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 class Signal(Enum):
     """What ``take`` says when it has no item to give."""
 
-    #: Nothing is there now; an :class:`~jsproto.core.events.Ready` event says when asking again makes sense.
+    #: Nothing is there now; an :class:`~jsproto.core.connection.events.Ready` event says when asking again makes sense.
     NEED_DATA = "NEED_DATA"
     #: The conversation is over and its last item has been taken.
     ENDED = "ENDED"

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from jsproto_io._server import LaunchFailed, NatsServer, server_binary
+from jsproto_io._testing.nats_server import LaunchFailed, NatsServer, server_binary
 
 DEFAULT_VERSION = "2.15.1"
 DEBIAN_VERSION = "2.9.10"  # older than anything on PyPI; Debian 12 carries it

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import trustme
 
 from jsproto import Tls
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.credentials import TlsFiles
 from tests.ports import free_ports
 

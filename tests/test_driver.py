@@ -6,8 +6,7 @@ from collections import deque
 
 import pytest
 
-from jsproto.core.conversation import Conversation, Stage
-from jsproto.core.events import (
+from jsproto.core.connection.events import (
     Authenticate,
     Closed,
     Connected,
@@ -20,7 +19,8 @@ from jsproto.core.events import (
     Ready,
     Upgrade,
 )
-from jsproto.core.servers import Server
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.conversation.conversation import Conversation, Stage
 from jsproto.driver import MAX_UNHEARD, Driver, Seat, seat_of
 from jsproto.errors import (
     AuthorizationFailed,

@@ -24,8 +24,8 @@ from jsproto import (
     Wish,
 )
 from jsproto.embed import Embedded, Fence, Publish, Sub, Unsub, acknowledgement, header_block
-from jsproto.jetstream.ack import AckFact
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.delivery.ack import AckFact
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto.wire.headers import Headers
 
 WORK = JetStream().stream("S").consumer("C")

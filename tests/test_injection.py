@@ -16,17 +16,17 @@ from datetime import UTC, datetime
 import pytest
 
 from jsproto import Connection, ConsumerConfig, JetStream, JsprotoError, Options, StreamConfig, StreamSource
-from jsproto.core.request import request
-from jsproto.core.request_many import RequestMany
-from jsproto.core.subscription import Subscription
-from jsproto.jetstream.api.advisories import MessageFate
+from jsproto.core.pubsub.request import request
+from jsproto.core.pubsub.request_many import RequestMany
+from jsproto.core.pubsub.subscription import Subscription
+from jsproto.jetstream.api.events.advisories import MessageFate
 from jsproto.jetstream.context import Consumer, Meta, StoredMessages, Stream, System
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.signals import NEED_DATA
+from jsproto.wire.client_commands import CommandReader, PubLine
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.encoder import encode
 from jsproto.wire.headers import Headers
-from jsproto.wire.line import CommandReader, PubLine
 
 #: Text that no subject, name, header name or header value can hold.
 FAMILIES = {

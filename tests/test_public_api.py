@@ -33,7 +33,7 @@ STANDARD = {
     "urllib": "urllib.parse reads the addresses of servers",
 }
 #: Of our own it loads these and nothing above them: no driver, no model server, no trace, no adapter.
-OURS = {"jsproto", "core", "errors", "jetstream", "signals", "version", "wire"}
+OURS = {"jsproto", "core", "errors", "jetstream", "ops", "signals", "version", "wire"}
 NEVER = {
     "asyncio",
     "socket",

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jsproto.jetstream.tables import count_of, size_of, text_of
+from jsproto.ops.tables import count_of, size_of, text_of
 from jsproto_cli.link import add_link, linked, told
 from jsproto_io.backup import Phase, Progress, back_up, restore
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator
 
-    from jsproto_io._progress import Tell
+    from jsproto_io._backup.progress import Tell
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -11,17 +11,17 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from jsproto.core.subscription import Subscription
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import InvalidResponse
-from jsproto.jetstream.api.advisories import ADVISORIES, METRICS, StreamEvent, read_event
-from jsproto.jetstream.event_lines import event_line
-from jsproto.jetstream.tables import text_of
+from jsproto.jetstream.api.events.advisories import ADVISORIES, METRICS, StreamEvent, read_event
+from jsproto.ops.event_lines import event_line
+from jsproto.ops.tables import text_of
 from jsproto_cli.link import add_link, linked, told
 
 if TYPE_CHECKING:
     import argparse
 
-    from jsproto.core.message import Message
+    from jsproto.core.conversation.message import Message
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator
 
-    from jsproto_io._options import ConnectOptions
+    from jsproto_io._client.options import ConnectOptions
     from jsproto_io.blocking import Client
 
 

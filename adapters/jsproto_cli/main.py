@@ -15,7 +15,8 @@ import textwrap
 from typing import TYPE_CHECKING, NoReturn
 
 import jsproto
-from jsproto_cli import backups, demo, events, record, report, simulate, traces, view
+from jsproto_cli import backups, events, record, report, simulate, traces, view
+from jsproto_cli.demo import command as demo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 import jsproto
-from jsproto.core.servers import Server
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, JsprotoError
-from jsproto.trace.redaction import Keep
-from jsproto.trace.tape import MOST_WRITTEN, Room, Tape
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.record.tape import MOST_WRITTEN, Room, Tape
 from jsproto_cli.tap import Tap, Target
-from jsproto_io._tls import TlsFiles
-from jsproto_io.recording import NewFile
+from jsproto_io._client.recording import NewFile
+from jsproto_io._layers.tls import TlsFiles
 
 if TYPE_CHECKING:
     import argparse

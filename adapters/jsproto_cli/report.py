@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jsproto.jetstream.reports import REPORTS, replication_dot
+from jsproto.ops.reports import REPORTS, replication_dot
 from jsproto_cli.link import add_link, linked, told
 
 if TYPE_CHECKING:

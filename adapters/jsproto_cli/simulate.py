@@ -22,15 +22,15 @@ from attrs import define, field
 from jsproto.errors import JsprotoError, shorten
 from jsproto.testing.simulation import Report, Scenario, Simulation, drawn, fault_of, measured, shrunk
 from jsproto.testing.simulation.scenario import KINDS
-from jsproto.trace.redaction import Keep
-from jsproto.trace.writing import TraceWriter
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.formats.writing import TraceWriter
 from jsproto_cli.traces import located, opened
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from jsproto.trace.recording import Record
+    from jsproto.trace.formats.recording import Record
 
 
 class StateError(JsprotoError, ValueError):

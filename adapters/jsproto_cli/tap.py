@@ -1,7 +1,7 @@
 """The tap: it listens where a client connects, dials the server, carries bytes both ways, and has them recorded.
 
 Theory. Two tasks for each connection, one for each way; a side that does not read stops the other from being read, so nothing piles up here.
-What is recorded and what is passed on is `jsproto.trace.tapping`'s to say. Over TLS with the server the tap is its client; the client of
+What is recorded and what is passed on is `jsproto.trace.record.tap`'s to say. Over TLS with the server the tap is its client; the client of
 the tap speaks in clear. NATS has TLS stand behind the first INFO, so that one line is read before, unless TLS comes first.
 """
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from attrs import frozen
 
-from jsproto.trace.tapping import Tapped
+from jsproto.trace.record.tap import Tapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jsproto.trace.tape import Tape
+    from jsproto.trace.record.tape import Tape
 
 _Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from jsproto.errors import JsprotoError, shorten
-from jsproto.trace.ladder import as_text, mermaid, rungs, visible
-from jsproto.trace.ledger import seconds
-from jsproto.trace.lint import RULES, Finding, Lint
-from jsproto.trace.reading import MOST_LINE, Trace, TraceError
-from jsproto.trace.replay import Cuts, Divergence, Replay
-from jsproto.trace.rerun import Rerun, keep_of
-from jsproto.trace.summary import Summary
+from jsproto.trace.formats.reading import MOST_LINE, Trace, TraceError
+from jsproto.trace.judge.lint import RULES, Finding, Lint
+from jsproto.trace.observe.ledger import seconds
+from jsproto.trace.replay.replay import Cuts, Divergence, Replay
+from jsproto.trace.replay.rerun import Rerun, keep_of
+from jsproto.trace.show.ladder import as_text, mermaid, rungs, visible
+from jsproto.trace.show.summary import Summary
 
 if TYPE_CHECKING:
     import argparse

@@ -1,6 +1,6 @@
 """`jsproto view`: one page for a browser that shows a whole trace, in one file that loads nothing from anywhere.
 
-Theory. What the page shows is made by `jsproto.trace.viewing`; how it looks lies in the folder ``page`` beside this file, as HTML, CSS and scripts
+Theory. What the page shows is made by `jsproto.trace.show.view`; how it looks lies in the folder ``page`` beside this file, as HTML, CSS and scripts
 that are put into one file here. Data goes in packed and in base64, so nothing of a trace can ever be read as HTML; the policy of the page
 lets run what has the right hash, and lets nothing be loaded.
 
@@ -21,9 +21,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jsproto.trace.reading import TraceError
-from jsproto.trace.redaction import Keep
-from jsproto.trace.viewing import Viewing
+from jsproto.trace.formats.reading import TraceError
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.show.view import Viewing
 from jsproto_cli.traces import failed, located, opened
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
 """Backups in folders: streams of an account, with or without messages, written and put back by a client with ``await``.
 
-Theory. What the folder looks like, what a complete backup is and in which order it is put back is decided in `jsproto.jetstream.backup`;
+Theory. What the folder looks like, what a complete backup is and in which order it is put back is decided in `jsproto.ops.backup`;
 here messages pass through. An archive is hashed while it streams by, and never held in memory. Before anything is restored every digest is checked.
 
 Both verbs wait for disks. What touches one is done aside, in a thread where there is an event loop; ``tell`` is called by the caller's own task.
-`jsproto_io.backup` is the same for a blocking client, written from this file by ``_generate.py``.
+`jsproto_io.backup` is the same for a blocking client, written from this file by ``_client/generate.py``.
 """
 
 # ruff: noqa: SLF001 - how something is done aside is the client's own business
@@ -20,14 +20,16 @@ from typing import Any, final
 from attrs import frozen
 
 from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
-from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.enums import StorageType
+from jsproto.jetstream.api.config.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.enums import StorageType
+from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import JetStreamError, StreamExists
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.stream import StreamInfo
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.archive import fault_of, may_shrink, missing_in
-from jsproto.jetstream.backup import (
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.stored.snapshot import Origin
+from jsproto.ops.archive import fault_of, may_shrink, missing_in
+from jsproto.ops.backup import (
     FORMAT,
     MANIFEST,
     ORIGIN,
@@ -44,11 +46,7 @@ from jsproto.jetstream.backup import (
     planned,
     unlike,
 )
-from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.snapshot import Origin
-from jsproto_io._async import AsyncClient
-from jsproto_io._facade_async import AsyncJetStream
-from jsproto_io._folder import (
+from jsproto_io._backup.folder import (
     CHUNK,
     Archive,
     Check,
@@ -64,7 +62,9 @@ from jsproto_io._folder import (
     save,
     written,
 )
-from jsproto_io._progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._backup.progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._client.async_client import AsyncClient
+from jsproto_io._client.facade_async import AsyncJetStream
 
 __all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
 

@@ -17,19 +17,19 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from time import monotonic
 from typing import NoReturn, Self, TypeVar, Unpack, cast, final
 
-from jsproto.core.events import Authenticate
-from jsproto.core.servers import Server
+from jsproto.core.connection.events import Authenticate
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectionClosed
-from jsproto_io._async import AsyncClient, Events, Feed, Sink
-from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._link import Link, winner_of
-from jsproto_io._lookup import written_out
-from jsproto_io._messages import AsyncCoreMessage, AsyncMessage
-from jsproto_io._network import wrong_clock
-from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
-from jsproto_io._race import Race
-from jsproto_io._signatures import show_options
-from jsproto_io._ways import Place
+from jsproto_io._client.async_client import AsyncClient, Events, Feed, Sink
+from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
+from jsproto_io._client.signatures import show_options
+from jsproto_io._transport.asyncio_protocol import Link, winner_of
+from jsproto_io._transport.backend import Place
+from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.network import wrong_clock
+from jsproto_io._transport.resolver import written_out
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ def connect(
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
         credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
             function of one's own, which may be a coroutine function.
-        options: see `jsproto.core.options.Options`.
+        options: see `jsproto.core.connection.options.Options`.
 
     Raises:
         InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:

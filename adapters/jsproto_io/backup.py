@@ -1,4 +1,4 @@
-"""Backups in folders, by a blocking client: written by ``_generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
+"""Backups in folders, by a blocking client: written by ``_client/generate.py`` from `jsproto_io.async_backup`, which says how. Do not edit."""
 
 # ruff: noqa: I001, SLF001 - in the order of the file that it is made of
 
@@ -13,14 +13,16 @@ from typing import Any, final
 from attrs import frozen
 
 from jsproto.errors import InvalidResponse, JsprotoError, LinkError, shorten
-from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.enums import StorageType
+from jsproto.jetstream.api.config.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.enums import StorageType
+from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import JetStreamError, StreamExists
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.stream import StreamInfo
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.archive import fault_of, may_shrink, missing_in
-from jsproto.jetstream.backup import (
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.stored.snapshot import Origin
+from jsproto.ops.archive import fault_of, may_shrink, missing_in
+from jsproto.ops.backup import (
     FORMAT,
     MANIFEST,
     ORIGIN,
@@ -37,11 +39,7 @@ from jsproto.jetstream.backup import (
     planned,
     unlike,
 )
-from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.snapshot import Origin
-from jsproto_io._sync import SyncClient
-from jsproto_io._facade_sync import SyncJetStream
-from jsproto_io._folder import (
+from jsproto_io._backup.folder import (
     CHUNK,
     Archive,
     Check,
@@ -57,7 +55,9 @@ from jsproto_io._folder import (
     save,
     written,
 )
-from jsproto_io._progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._backup.progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._client.sync_client import SyncClient
+from jsproto_io._client.facade_sync import SyncJetStream
 
 __all__ = ["Phase", "Progress", "Restored", "back_up", "load_consumer", "load_stream", "restore", "save"]
 

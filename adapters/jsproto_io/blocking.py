@@ -15,15 +15,15 @@ import threading
 from datetime import timedelta
 from typing import Self, Unpack, final
 
-from jsproto.core.conversation import Conversation
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import BusyConversation
-from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
-from jsproto_io._keeper import Keeper
-from jsproto_io._messages import SyncCoreMessage, SyncMessage
-from jsproto_io._options import ConnectOptions, Credentials, Servers
-from jsproto_io._plugged import PluggedClient
-from jsproto_io._signatures import show_options
-from jsproto_io._sync import AT_ONCE, IN_USE, Events, Feed, Sink
+from jsproto_io._client.background_thread import Keeper
+from jsproto_io._client.facade_sync import SyncConsumer, SyncJetStream, SyncStream
+from jsproto_io._client.messages import SyncCoreMessage, SyncMessage
+from jsproto_io._client.options import ConnectOptions, Credentials, Servers
+from jsproto_io._client.selector_client import PluggedClient
+from jsproto_io._client.signatures import show_options
+from jsproto_io._client.sync_client import AT_ONCE, IN_USE, Events, Feed, Sink
 
 __all__ = [
     "Client",
@@ -58,7 +58,7 @@ def connect(
             few; the first after a pause still goes at once, and a caller that computes for long in the middle of many sends the last of them late.
         pump: a thread keeps the connection alive while the caller computes: pings, automatic in-progress, reading. It
             begins with the first link. One caller at a time is still the rule.
-        options: see `jsproto.core.options.Options`.
+        options: see `jsproto.core.connection.options.Options`.
 
     Raises:
         InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:

@@ -23,10 +23,10 @@ from typing import Final, Self, Unpack, final
 from attrs import evolve, field, frozen
 
 from jsproto.errors import ContextUnavailable, InvalidContext, shorten
-from jsproto.jetstream.nats_context import MAX_CONTEXT, NatsContext
+from jsproto.ops.nats_context import MAX_CONTEXT, NatsContext
 from jsproto.wire.secret import HiddenMapping, Secretive
-from jsproto_io._context_options import ContextOptions, arguments_of
-from jsproto_io._options import ConnectOptions
+from jsproto_io._client.options import ConnectOptions
+from jsproto_io._context.options import ContextOptions, arguments_of
 
 __all__ = ["VARIABLES", "Context", "ContextOptions", "Contexts", "NatsContext", "context"]
 

@@ -22,15 +22,15 @@ from typing import Final, TypeVar, final
 
 from attrs import field, frozen
 
-from jsproto.core.auth import Auth
-from jsproto.core.creds import MAX_CREDS, Claims, UserCreds, user_seed
-from jsproto.core.servers import Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.creds import MAX_CREDS, Claims, UserCreds, user_seed
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import CredentialsUnavailable, InvalidCredentials
 from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import Secretive, file_name
 from jsproto_io._ed25519 import KeyPair, check_signing
-from jsproto_io._tls import TlsFiles
-from jsproto_io._web import WebSocket
+from jsproto_io._layers.tls import TlsFiles
+from jsproto_io._layers.websocket_options import WebSocket
 
 __all__ = ["Claims", "Creds", "CredsFile", "NkeyFile", "NkeySeed", "TlsFiles", "UserCreds", "WebSocket"]
 

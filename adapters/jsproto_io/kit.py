@@ -18,12 +18,12 @@ them is for who derives from them, and for nobody else.
 from __future__ import annotations
 
 from jsproto.driver import Told
-from jsproto_io._async import AsyncClient
-from jsproto_io._options import AsyncCredentials, ConnectOptions, Credentials, Servers, nobody
-from jsproto_io._plug import Plug
-from jsproto_io._plugged import PluggedClient
-from jsproto_io._watch import Watched, Watcher
-from jsproto_io._ways import Place
+from jsproto_io._client.async_client import AsyncClient
+from jsproto_io._client.event_logger import Watched, Watcher
+from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Credentials, Servers, nobody
+from jsproto_io._client.selector_client import PluggedClient
+from jsproto_io._transport.backend import Place
+from jsproto_io._transport.selector_socket import Plug
 
 __all__ = [
     "AsyncClient",

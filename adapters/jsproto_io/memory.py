@@ -31,14 +31,14 @@ from threading import get_ident
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar, TypeVarTuple, cast, final
 
-from jsproto.core.servers import Server
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import LocalProtocolError
 from jsproto.testing import Clock, Line, SimServer, Switchboard
-from jsproto_io._link import Link as _Protocol
-from jsproto_io._network import NETWORK, Linked, Network, activate, deactivate
-from jsproto_io._plug import OPENED, Happened, Lost
-from jsproto_io._stream import Owner
-from jsproto_io._ways import Event, Nursery
+from jsproto_io._transport.asyncio_protocol import Link as _Protocol
+from jsproto_io._transport.backend import Event, Nursery
+from jsproto_io._transport.network import NETWORK, Linked, Network, activate, deactivate
+from jsproto_io._transport.nursery_stream import Owner
+from jsproto_io._transport.selector_socket import OPENED, Happened, Lost
 
 __all__ = ["Backend", "MemoryServer"]
 
@@ -161,7 +161,7 @@ class MemoryServer(Switchboard):
 
 @final
 class _Plug:
-    """One line after another, and whoever waits for one lets time leap; see `jsproto_io._plug.Plug`."""
+    """One line after another, and whoever waits for one lets time leap; see `jsproto_io._transport.selector_socket.Plug`."""
 
     __slots__ = ("_board", "_line", "_opening", "asleep", "broken", "due", "unsent")
 
@@ -348,7 +348,7 @@ class _Transport(asyncio.Transport):
 
 @final
 class _Link:
-    """A line that lives in a task; see `jsproto_io._stream.Stream`. ``client`` is ``None`` once nobody wants it any more."""
+    """A line that lives in a task; see `jsproto_io._transport.nursery_stream.Stream`. ``client`` is ``None`` once nobody wants it any more."""
 
     __slots__ = ("_bell", "_board", "_line", "_nursery", "_scope", "_ways", "broken", "client", "unsent")
 

@@ -1,6 +1,6 @@
 """OpenTelemetry for a client: ``connect(url, watch=Telemetry())``. It takes the extra ``otel``, which is the API alone.
 
-Theory. `Telemetry` is a watcher (`jsproto_io._watch`): it hears the few events of the lifecycle, never a message. What happens for each message is
+Theory. `Telemetry` is a watcher (`jsproto_io._client.event_logger`): it hears the few events of the lifecycle, never a message. What happens for each message is
 counted by the client anyway (`Stats`), and read when somebody collects. So it costs a running client nothing, and one without it
 has never heard of OpenTelemetry. One `Telemetry` may watch any number of clients.
 
@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, final
 
-from jsproto.core.events import Closed, Connected, Disconnected, LameDuck
+from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck
 from jsproto.driver import Told
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto_io._watch import Watched
+from jsproto_io._client.event_logger import Watched
 
 try:
     from opentelemetry import metrics, propagate, trace

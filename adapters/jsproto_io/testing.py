@@ -27,11 +27,11 @@ from typing import Any, Final, Literal, Self, TypeAlias, final
 
 import anyio
 
-from jsproto_io._contract import CONTRACT as _CONTRACT
-from jsproto_io._contract_cancelled import CANCELLED
-from jsproto_io._hosted import Hosted
-from jsproto_io._relayed import Relayed
-from jsproto_io._rig import PROMPT, Broken, Clause
+from jsproto_io._testing.contract import CONTRACT as _CONTRACT
+from jsproto_io._testing.contract_cancel import CANCELLED
+from jsproto_io._testing.harness import PROMPT, Broken, Clause
+from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.relay import Relayed
 
 __all__ = ["CONTRACT", "Backend", "Broken", "Clause", "Hosted", "check_driver"]
 
@@ -135,7 +135,7 @@ def _too_long(_number: int, _frame: object) -> None:
 
 @final
 class _Rig:
-    """What the checks use; see `jsproto_io._contract.Rig`."""
+    """What the checks use; see `jsproto_io._testing.contract.Rig`."""
 
     def __init__(
         self, connect: Callable[..., Any], hosted: Hosted | Relayed, *, waits: bool, native: bool

@@ -1,6 +1,6 @@
 """jsproto on trio: ``async with connect("nats://127.0.0.1:4222") as nc``.
 
-The same words as on asyncio. What is trio's own is said in `jsproto_io._structured`: every task lives in a nursery that
+The same words as on asyncio. What is trio's own is said in `jsproto_io._client.nursery_client`: every task lives in a nursery that
 ``async with`` opens and closes, cancelling ends what was cancelled and never the connection, and the exception is always raised.
 So there is no ``await connect(...)``: a nursery has a place in the code.
 """
@@ -11,13 +11,13 @@ from typing import Unpack, final
 
 import trio
 
-from jsproto_io._async import Events, Feed, Sink
-from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._messages import AsyncCoreMessage, AsyncMessage
-from jsproto_io._options import AsyncCredentials, ConnectOptions, Servers
-from jsproto_io._signatures import show_options
-from jsproto_io._structured import StructuredClient
-from jsproto_io._ways import Ways
+from jsproto_io._client.async_client import Events, Feed, Sink
+from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
+from jsproto_io._client.nursery_client import StructuredClient
+from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers
+from jsproto_io._client.signatures import show_options
+from jsproto_io._transport.backend import Ways
 
 __all__ = [
     "AsyncConsumer",
@@ -45,7 +45,7 @@ def connect(
         servers: one URL, several with commas between, or a collection of URLs and `Server` values.
         credentials: asked at each handshake for the server and the nonce to sign: a source of `jsproto_io.credentials`, or a
             function of one's own, which may be a coroutine function.
-        options: see `jsproto.core.options.Options`.
+        options: see `jsproto.core.connection.options.Options`.
 
     Raises:
         InvalidConfig: an option, a URL or a certificate that cannot work. What connecting raises comes when the client is entered:

@@ -20,9 +20,9 @@ from typing import Any, Final, TypeVar, cast, final
 from attrs import Attribute, field, fields, frozen
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
-from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto_spark.errors import InvalidOption
-from jsproto_spark.forms import Form, value_of
+from jsproto_spark.option_types import Form, value_of
 
 __all__ = [
     "OPTIONS",

@@ -20,14 +20,14 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from jsproto_spark.batch import BatchReader, PushdownReader
-from jsproto_spark.columns import default_columns
 from jsproto_spark.errors import Unreadable
 from jsproto_spark.options import Settings, Use, settings_of, values_of
-from jsproto_spark.writer import BatchWriter, StreamWriter
+from jsproto_spark.read.batch import BatchReader, PushdownReader
+from jsproto_spark.read.columns import default_columns
+from jsproto_spark.write.writer import BatchWriter, StreamWriter
 
 try:
-    from jsproto_spark.stream import StreamReader
+    from jsproto_spark.read.stream import StreamReader
 except ImportError:  # Spark 4.1 has no limits for sources in Python
     StreamReader = None  # type: ignore[assignment,misc]
 

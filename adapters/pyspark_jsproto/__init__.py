@@ -78,7 +78,7 @@ def carry(spark: SparkSession) -> str:
     class Carried(DefaultSource):
         """The data source ``jetstream-carried``, and its code, which is unpickled before anything else of it."""
 
-        code = import_module("jsproto_spark.carried").packed()
+        code = import_module("jsproto_spark.code_shipping").packed()
 
         @classmethod
         def name(cls) -> str:

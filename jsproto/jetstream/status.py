@@ -11,7 +11,7 @@ Unknown statuses are judged too: from 400 on they end what they are addressed to
 reported and change nothing. Code 100 never ends anything.
 
 Who may be believed: a publisher can write a status line into a message of his own, and servers before 2.12 store it. A
-frame is a status only if it came on the reader's own inbox and is no delivery (`jsproto.jetstream.pull`).
+frame is a status only if it came on the reader's own inbox and is no delivery (`jsproto.jetstream.pull.request`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Final, TypeVar, final
 
-from jsproto.testing.simserver.routing import Lottery
+from jsproto.testing.simserver.account.routing import Lottery
 
 T = TypeVar("T")
 

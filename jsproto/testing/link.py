@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Authenticate, Dial, Event, HangUp, Upgrade
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Authenticate, Dial, Event, HangUp, Upgrade
 from jsproto.errors import ConnectFailed, Disconnected, JsprotoError, LocalProtocolError, TlsUnavailable
 from jsproto.testing.clock import Clock
-from jsproto.testing.simserver.routing import Lottery
+from jsproto.testing.simserver.account.routing import Lottery
 
 #: More exchanges than this without time passing is a machine that talks to itself.
 _MOST_ROUNDS: Final = 100_000
 
 
 class Machine(Protocol):
-    """The inputs and outputs of a client that a pair drives: `jsproto.core.connection.Connection`, or one's own."""
+    """The inputs and outputs of a client that a pair drives: `jsproto.core.connection.connection.Connection`, or one's own."""
 
     def transport_up(self, now: float) -> None:
         """A byte stream exists."""

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias, final
 from attrs import frozen
 
 from jsproto.errors import JsprotoError, shorten
-from jsproto.wire.line import (
+from jsproto.wire.client_commands import (
     Broken,
     ClientCommand,
     CommandReader,

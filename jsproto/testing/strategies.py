@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
 
-from jsproto.testing.simserver.acks import ack_subject
+from jsproto.testing.simserver.consumers.acks import ack_subject
 from jsproto.wire.frames import Delivery
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-$"

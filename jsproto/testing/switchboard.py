@@ -21,7 +21,7 @@ from typing import Final, final
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.clock import Clock
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.values.documents import Table
 
 #: What a test gets to clean up after it went beyond its limit, in seconds.
 _GRACE: Final = 3_600.0

@@ -92,7 +92,7 @@ def header_value(block: bytes, name: bytes) -> str | None:
 def pairs_of(block: bytes) -> Pairs:
     """Names and values in order, without those of damaged lines: ``Headers.parse(block).items()``, without the object.
 
-    `jsproto.wire.blocks` does it for many blocks at once.
+    `jsproto.wire.header_blocks` does it for many blocks at once.
     """
     return _Reading(block.decode("utf-8", "surrogateescape")).result()[0]
 

@@ -8,7 +8,7 @@ them must be CR LF.
 Damage latches. The frames before it are returned, :attr:`Parser.failure` is set, and every later ``feed`` gives ``[]``:
 after a wrong count nothing that follows has a meaning.
 
-Three paths give the same frames. A long segment of messages of one form is read by columns (`jsproto.wire.columns`);
+Three paths give the same frames. A long segment of messages of one form is read by columns (`jsproto.wire.batch_parser`);
 where that was tried in vain it is tried again later and later. The loop in ``feed`` takes the usual line of a message,
 single blanks and CR LF, by find, decode and split, and looks its numbers up in a table of texts that are numbers: what
 is in the table needs no further check. A line that is anything else (tabs, runs of blanks, LF alone, lower case, bytes
@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from jsproto.errors import LocalProtocolError, RemoteProtocolError, shorten
-from jsproto.wire import columns
+from jsproto.wire import batch_parser
 from jsproto.wire.frames import Control, Delivery, Err, Frame
 from jsproto.wire.info import parse_info
 
@@ -107,7 +107,7 @@ class Parser:
             pos = self._resumed(data, frames)
             if pos == size:  # a piece, or the last of one
                 return frames
-        if size - pos >= columns.WORTH:
+        if size - pos >= batch_parser.WORTH:
             pos = self._columns(data, pos, frames)
         find = data.find
         append = frames.append
@@ -182,8 +182,8 @@ class Parser:
         if self._resting:
             self._resting -= 1
             return pos
-        while len(data) - pos >= columns.WORTH:
-            found = columns.read(
+        while len(data) - pos >= batch_parser.WORTH:
+            found = batch_parser.read(
                 data,
                 pos,
                 max_line=self.max_control_line,

@@ -9,9 +9,9 @@ import anyio.lowlevel
 import pytest
 
 from jsproto.errors import LinkError
-from jsproto.jetstream.backup import Deed, InvalidBackup, RestoreFailed
+from jsproto.ops.backup import Deed, InvalidBackup, RestoreFailed
 from jsproto_io import blocking
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.async_backup import Phase, back_up, restore
 
 pytestmark = pytest.mark.live

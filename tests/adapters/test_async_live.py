@@ -8,7 +8,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from jsproto.core.events import Connected
+from jsproto.core.connection.events import Connected
 from jsproto.errors import (
     AuthorizationFailed,
     ConversationClosed,
@@ -27,8 +27,8 @@ from jsproto.jetstream.api.errors import (
     WrongLastSequence,
 )
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.window import Outcome
-from jsproto_io._messages import AsyncMessage
+from jsproto.jetstream.publish.window import Outcome
+from jsproto_io._client.messages import AsyncMessage
 
 pytestmark = pytest.mark.live
 

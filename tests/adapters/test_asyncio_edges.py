@@ -8,10 +8,10 @@ import time
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Closed, Connected, Disconnected, Notice, NoticeKind
-from jsproto.core.options import Tls
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Connected, Disconnected, Notice, NoticeKind
+from jsproto.core.connection.options import Tls
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.driver import Listener
 from jsproto.errors import (
     AuthorizationFailed,
@@ -27,9 +27,9 @@ from jsproto.errors import (
     RequestTimeout,
     TlsUnavailable,
 )
-from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.context import JetStream
-from jsproto_io._link import Link
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto_io._transport.asyncio_protocol import Link
 from jsproto_io.asyncio import Client, connect
 from tests.adapters.conftest import gives_two_and_goes, takes_two
 

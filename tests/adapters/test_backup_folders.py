@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.jetstream.backup import InvalidBackup
-from jsproto_io._folder import found_in, placed
-from jsproto_io._progress import Phase
+from jsproto.ops.backup import InvalidBackup
+from jsproto_io._backup.folder import found_in, placed
+from jsproto_io._backup.progress import Phase
 from jsproto_io.backup import _checked
 
 ORIGIN = {"config": {"name": "S"}, "state": {"messages": 1, "last_seq": 1}}

@@ -11,10 +11,10 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.conversation import Conversation
-from jsproto.core.events import Closed, Connected, Disconnected, Notice, NoticeKind
-from jsproto.core.options import Tls
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Connected, Disconnected, Notice, NoticeKind
+from jsproto.core.connection.options import Tls
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.driver import Listener
 from jsproto.errors import (
     AuthorizationFailed,
@@ -31,11 +31,11 @@ from jsproto.errors import (
     RequestTimeout,
     TlsUnavailable,
 )
-from jsproto.jetstream.ack import AckState
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.window import PublishWindow
-from jsproto_io._hosted import Hosted
-from jsproto_io._plug import OPENED, Lost, Plug
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto_io._testing.model_server import Hosted
+from jsproto_io._transport.selector_socket import OPENED, Lost, Plug
 from jsproto_io.blocking import Client, connect
 from tests.adapters.conftest import Line, gives_two, gives_two_and_goes, takes_two, until_ended
 from tests.forked import forked

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.core.events import Connected
+from jsproto.core.connection.events import Connected
 from jsproto.errors import (
     AuthorizationFailed,
     ConversationClosed,
@@ -19,7 +19,7 @@ from jsproto.errors import (
     RequestTimeout,
 )
 from jsproto.jetstream.api.errors import ConsumerNotFound, JetStreamNotEnabled, StreamNotFound
-from jsproto.jetstream.window import Outcome
+from jsproto.jetstream.publish.window import Outcome
 from jsproto_io.blocking import SyncMessage, connect
 from tests.adapters.conftest import until_ended
 

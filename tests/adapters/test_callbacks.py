@@ -8,7 +8,7 @@ import pytest
 
 from jsproto.errors import InvalidConfig, LocalProtocolError
 from jsproto_io import blocking
-from jsproto_io._progress import Phase, Progress, Teller
+from jsproto_io._backup.progress import Phase, Progress, Teller
 from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer
 from tests.core.test_callbacks import Waiting, both, waits, yields

@@ -16,12 +16,12 @@ import anyio
 import pytest
 
 from jsproto import JetStream
-from jsproto.core.request import Flush
-from jsproto_io import _facade_async
-from jsproto_io._async import AsyncClient, Events, Feed, Sink
-from jsproto_io._hosted import Hosted
-from jsproto_io._messages import AsyncMessage
-from jsproto_io._rig import Broken, settles
+from jsproto.core.pubsub.request import Flush
+from jsproto_io._client import facade_async
+from jsproto_io._client.async_client import AsyncClient, Events, Feed, Sink
+from jsproto_io._client.messages import AsyncMessage
+from jsproto_io._testing.harness import Broken, settles
+from jsproto_io._testing.model_server import Hosted
 from jsproto_io.testing import _Rig
 from tests.adapters.conftest import FLAVOURS, Flavour
 
@@ -326,7 +326,7 @@ def test_every_coroutine_has_a_story():
 
 def test_the_friendly_methods_wait_for_nothing_but_run():
     """So what holds of `run`, with whatever conversation, holds of all of them."""
-    tree = ast.parse(inspect.getsource(_facade_async))
+    tree = ast.parse(inspect.getsource(facade_async))
     verbs = [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)]
     waits = {
         ast.unparse(wait.value.func)

@@ -13,7 +13,7 @@ import pytest
 
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import ConsumerDeleted, LimitExceeded
-from jsproto.jetstream.fetch_options import FetchMode
+from jsproto.jetstream.pull.fetch_options import FetchMode
 from jsproto.testing import SimServer
 from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from jsproto.errors import ContextUnavailable, CredentialsUnavailable, InvalidContext
-from jsproto.jetstream.nats_context import NatsContext
+from jsproto.ops.nats_context import NatsContext
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking
 from jsproto_io.contexts import Contexts, context

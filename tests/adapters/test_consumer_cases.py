@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Dial, HangUp
-from jsproto.core.options import Options
-from jsproto.core.request import Flush, request
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Dial, HangUp
+from jsproto.core.connection.options import Options
+from jsproto.core.pubsub.request import Flush, request
 from jsproto.errors import JsprotoError, RequestTimeout
-from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.fetch import Fetch, FetchOptions
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
+from jsproto.jetstream.pull.fetch import Fetch, FetchOptions
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 from jsproto_io.blocking import connect
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"

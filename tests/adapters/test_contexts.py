@@ -11,9 +11,9 @@ import stat
 import pytest
 import trustme
 
-from jsproto.core.auth import Auth
-from jsproto.core.options import Tls
-from jsproto.core.servers import Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.options import Tls
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import (
     AuthorizationFailed,
     ContextUnavailable,
@@ -24,12 +24,13 @@ from jsproto.errors import (
     JsprotoError,
 )
 from jsproto.jetstream.context import JetStream
-from jsproto_io import _references, contexts
-from jsproto_io._references import text_of
+from jsproto_io import contexts
+from jsproto_io._context import references
+from jsproto_io._context.references import text_of
+from jsproto_io._layers.proxies import SocksProxy
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, Contexts, NatsContext, context
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds
-from jsproto_io.proxies import SocksProxy
 from tests.accounts import USER, creds, public, server_config
 
 HERE = Server(host="localhost")
@@ -569,7 +570,7 @@ def test_what_nsc_says_when_it_fails_is_told_and_what_it_prints_is_not(environ, 
 
 def test_nsc_is_not_waited_for_without_end(environ, program, monkeypatch):
     program("exec /bin/sleep 60")
-    monkeypatch.setattr(_references, "_PATIENCE", 0.05)
+    monkeypatch.setattr(references, "_PATIENCE", 0.05)
     with pytest.raises(ContextUnavailable, match="TimeoutExpired"):
         options(environ, nsc="nsc://o/a/u")
 

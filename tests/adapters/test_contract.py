@@ -11,8 +11,8 @@ import pytest
 from jsproto.signals import NEED_DATA
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking as on_blocking
-from jsproto_io._async import AsyncClient, Feed, Sink
-from jsproto_io._rig import Broken
+from jsproto_io._client.async_client import AsyncClient, Feed, Sink
+from jsproto_io._testing.harness import Broken
 from jsproto_io.testing import CONTRACT, check_driver
 from tests.adapters.table import ADAPTERS
 

@@ -13,8 +13,8 @@ import pytest
 
 from jsproto.errors import ConnectFailed, JsprotoError
 from jsproto_io import blocking
-from jsproto_io._relayed import Relayed
-from jsproto_io._rig import Broken, model_of
+from jsproto_io._testing.harness import Broken, model_of
+from jsproto_io._testing.relay import Relayed
 from jsproto_io.testing import CONTRACT, check_driver
 from tests.adapters.table import ADAPTERS
 from tests.served import served
@@ -80,7 +80,7 @@ def test_an_adapter_that_breaks_the_contract_is_found_on_a_real_server(plain, mo
         publish(self, subject, payload, **options)
 
     monkeypatch.setattr(blocking.Client, "publish", twice)
-    monkeypatch.setattr("jsproto_io._rig.SLACK", 0.2)
+    monkeypatch.setattr("jsproto_io._testing.harness.SLACK", 0.2)
     with pytest.raises(Broken, match="all 90"):
         check_driver(blocking.connect, backend="blocking", only="what was published", server=plain.url)
 

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Connected, Disconnected
-from jsproto.core.servers import Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Connected, Disconnected
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import (
     AuthorizationFailed,
     CredentialsUnavailable,
@@ -429,7 +429,7 @@ def test_cryptography_will_do_in_its_place():
     code = (
         "import sys; sys.modules['nacl'] = None\n"
         "import jsproto_io.credentials as c\n"
-        "from jsproto.core.servers import Server\n"
+        "from jsproto.core.connection.server_pool import Server\n"
         f"source = c.NkeySeed({USER.reveal()!r})\n"
         "print(source.public, source(Server(host='h'), 'nonce').signature.hex())\n"
     )

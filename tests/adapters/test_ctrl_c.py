@@ -12,7 +12,7 @@ import pytest
 from jsproto import Auth
 from jsproto_io import anyio as on_anyio
 from jsproto_io import trio as on_trio
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 
 WAITING = """
 import sys, threading

@@ -12,11 +12,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jsproto.core.events import Notice
+from jsproto.core.connection.events import Notice
 from jsproto.errors import ConnectFailed
-from jsproto_io._lookup import Lookup, looked_up
-from jsproto_io._plug import OPENED, Lost, Plug
-from jsproto_io._race import MOMENT, Race
+from jsproto_io._transport.happy_eyeballs import MOMENT, Race
+from jsproto_io._transport.resolver import Lookup, looked_up
+from jsproto_io._transport.selector_socket import OPENED, Lost, Plug
 from jsproto_io.blocking import connect
 from tests.adapters.conftest import PATIENCE, over
 from tests.forked import forked

@@ -10,30 +10,30 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from jsproto.core.gather import Gather
-from jsproto.core.options import Options
-from jsproto.core.procedure import Procedure
+from jsproto.core.connection.options import Options
+from jsproto.core.conversation.procedure import Procedure
+from jsproto.core.pubsub.request_all import Gather
 from jsproto.errors import LinkError
-from jsproto.jetstream.ack_next import AckNext
-from jsproto.jetstream.api.advisories import MessageFate
-from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.batch import BatchPublish, WholeBatch
-from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.api.config.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.events.advisories import MessageFate
+from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.context import Consumer, JetStream, Meta, NextMessage, StoredMessages, Stream, System
-from jsproto.jetstream.direct import DirectBatch
-from jsproto.jetstream.fetch import Fetch
-from jsproto.jetstream.ingest import FastIngest
-from jsproto.jetstream.ordered import OrderedConsumer
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.range_reader import RangeReader
-from jsproto.jetstream.snapshot import Origin, Restore, Snapshot
-from jsproto.jetstream.window import PublishWindow
-from jsproto_io import _facade_async, _facade_sync, _generate
-from jsproto_io._options import ConnectOptions, options_of
+from jsproto.jetstream.ordered.consumer import OrderedConsumer
+from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
+from jsproto.jetstream.publish.fast_ingest import FastIngest
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.pull.ack_next import AckNext
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.fetch import Fetch
+from jsproto.jetstream.push.subscription import PushSubscription
+from jsproto.jetstream.range_read.reader import RangeReader
+from jsproto.jetstream.stored.direct_batch import DirectBatch
+from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
+from jsproto_io._client import facade_async, facade_sync, generate
+from jsproto_io._client.options import ConnectOptions, options_of
 
-COLOURS = [(_generate.ASYNC, _facade_async), (_generate.SYNC, _facade_sync)]
+COLOURS = [(generate.ASYNC, facade_async), (generate.SYNC, facade_sync)]
 
 
 def written_parameters(function):
@@ -45,18 +45,20 @@ def written_parameters(function):
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
 def test_the_generated_files_are_what_the_generator_writes_now(colour, module):
-    assert inspect.getsource(module) == _generate.facade(colour)
+    assert inspect.getsource(module) == generate.facade(colour)
 
 
 def test_the_generator_says_whether_they_are_fresh_and_writes_what_is_not(tmp_path, monkeypatch):
-    assert _generate.main(["--check"]) == 0
+    assert generate.main(["--check"]) == 0
 
-    monkeypatch.setattr(_generate, "_HERE", tmp_path)
+    home = tmp_path / "_client"
+    home.mkdir()
+    monkeypatch.setattr(generate, "_HERE", home)
 
-    assert _generate.main(["--check"]) == 3
-    assert list(tmp_path.iterdir()) == []
-    assert _generate.main([]) == 0
-    assert _generate.main(["--check"]) == 0
+    assert generate.main(["--check"]) == 3
+    assert list(tmp_path.rglob("*")) == [home]
+    assert generate.main([]) == 0
+    assert generate.main(["--check"]) == 0
 
 
 @pytest.mark.parametrize(("colour", "module"), COLOURS)
@@ -213,7 +215,7 @@ def test_a_method_puts_its_verb_around_the_description(is_async, call):
     if name == "change":
         made = MADE["create_stream" if pure is Stream else "create_consumer"]
     verbs = AsyncVerbs(made) if is_async else Verbs(made)
-    module = _facade_async if is_async else _facade_sync
+    module = facade_async if is_async else facade_sync
     js = module.AsyncJetStream(verbs, JetStream()) if is_async else module.SyncJetStream(verbs, JetStream())
     stream = js.stream("S")
     on = {
@@ -250,14 +252,14 @@ def test_all_methods_are_called_above():
 
 
 def test_no_handle_completes_a_verb_of_what_servers_do_no_more():
-    handles = (JetStream, _facade_sync.SyncJetStream, _facade_async.AsyncJetStream)
+    handles = (JetStream, facade_sync.SyncJetStream, facade_async.AsyncJetStream)
 
     assert [name for handle in handles for name in dir(handle) if "template" in name] == []
 
 
-@pytest.mark.parametrize("module", [_facade_async, _facade_sync])
+@pytest.mark.parametrize("module", [facade_async, facade_sync])
 def test_handles_lead_up_and_down_and_show_what_they_know(module):
-    prefix = "Async" if module is _facade_async else "Sync"
+    prefix = "Async" if module is facade_async else "Sync"
     info = ConsumerInfo(stream_name="S", name="C")
     pure = Stream(js=JetStream(domain="hub"), name="S", cached=StreamInfo(config=StreamConfig(name="S")))
     verbs = Verbs()

@@ -8,15 +8,15 @@ import inspect
 
 import pytest
 
-from jsproto.core.options import Options
+from jsproto.core.connection.options import Options
 from jsproto.errors import ConversationClosed, InvalidSubject, LocalProtocolError
-from jsproto.jetstream.api.publish_options import PublishSettings
-from jsproto.jetstream.settings import ConsumerSettings, StreamSettings
+from jsproto.jetstream.api.config.settings import ConsumerSettings, StreamSettings
+from jsproto.jetstream.api.publishing.options import PublishSettings
 from jsproto.wire.commands import Publish
 from jsproto_io import blocking
-from jsproto_io._facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
-from jsproto_io._facade_sync import SyncConsumer, SyncJetStream, SyncStream
-from jsproto_io._options import ConnectOptions
+from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, AsyncStream
+from jsproto_io._client.facade_sync import SyncConsumer, SyncJetStream, SyncStream
+from jsproto_io._client.options import ConnectOptions
 from jsproto_io.asyncio import connect as connect_async
 from jsproto_io.memory import MemoryServer
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 
 PROGRAM = """
 from gevent import monkey

@@ -12,7 +12,7 @@ import tracemalloc
 import anyio
 from websockets.frames import Frame, Opcode
 
-from jsproto.core.events import Connected, Disconnected, Notice, NoticeKind
+from jsproto.core.connection.events import Connected, Disconnected, Notice, NoticeKind
 from tests.adapters.conftest import PATIENCE
 from tests.adapters.test_ws_adapters import answered, greeted, heard
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsproto import Form, PermissionViolation
-from jsproto.core.events import Connected, Notice, NoticeKind
+from jsproto.core.connection.events import Connected, Notice, NoticeKind
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

@@ -10,8 +10,8 @@ from time import monotonic
 import pytest
 
 from jsproto.errors import BusyConversation, ConnectionClosed
-from jsproto_io._keeper import Doors, Keeper
-from jsproto_io._sync import AT_ONCE
+from jsproto_io._client.background_thread import Doors, Keeper
+from jsproto_io._client.sync_client import AT_ONCE
 from jsproto_io.blocking import connect
 from tests.forked import forked
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import pytest
 
 from jsproto.errors import ApiError, LinkError, NoResponders, RequestTimeout
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice, OrderedOptions
-from jsproto.jetstream.view import Messages, View
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedNotice, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages, View
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto_io.blocking import Client, connect
 
 pytestmark = pytest.mark.live

@@ -9,10 +9,10 @@ import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from jsproto.core.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
-from jsproto.core.exchange import Stats
-from jsproto.core.servers import Server
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.dispatcher import Stats
+from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import StaleConnection
 from jsproto.wire.frames import Info
 from jsproto.wire.headers import Headers

@@ -11,12 +11,12 @@ from base64 import b64decode
 import anyio
 import pytest
 
-from jsproto.core.servers import Server
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectFailed, InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto_io import blocking
-from jsproto_io._layers import Over
-from jsproto_io._tls import Filter, TlsFiles
-from jsproto_io.proxies import MOST, HttpProxy, Passage, SocksProxy, tunnel_of
+from jsproto_io._layers.proxies import MOST, HttpProxy, Passage, SocksProxy, tunnel_of
+from jsproto_io._layers.stack import Over
+from jsproto_io._layers.tls import Filter, TlsFiles
 from tests.adapters.table import ADAPTERS
 from tests.served import served
 

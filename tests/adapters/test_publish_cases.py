@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from jsproto.core.router import Router
+from jsproto.core.conversation.router import Router
 from jsproto.errors import InvalidResponse, PayloadTooLarge, RequestTimeout
-from jsproto.jetstream.ack import InvalidAckSubject
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.ack import InvalidAckSubject
+from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.wire.encoder import encode_publish
 from jsproto.wire.headers import Headers
 from jsproto.wire.nuid import derived, nuid

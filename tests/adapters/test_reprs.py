@@ -11,11 +11,11 @@ import pytest
 
 import jsproto
 from jsproto import Connection, JsMessage, Message, Options, RequestMany, Subscription, Timestamp
-from jsproto.core.conversation import Port
+from jsproto.core.conversation.conversation import Port
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.message import AckedAll
-from jsproto.jetstream.view import Messages
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.delivery.message import AckedAll
+from jsproto.jetstream.ordered.view import Messages
 from jsproto.testing.simserver.server import SimServer
 from jsproto_io import anyio, asyncio, blocking, trio
 from jsproto_io.memory import MemoryServer
@@ -34,8 +34,8 @@ MODULES = (
     "jsproto_io.kit",
     "jsproto_io.memory",
     "jsproto_io.otel",
-    "jsproto_io.proxies",
-    "jsproto_io.recording",
+    "jsproto_io._layers.proxies",
+    "jsproto_io._client.recording",
     "jsproto_io.testing",
     "jsproto_io.trio",
 )

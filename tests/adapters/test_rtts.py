@@ -6,9 +6,9 @@ import importlib
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Closed, Connected
-from jsproto.core.servers import Server, at_addresses
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Connected
+from jsproto.core.connection.server_pool import Server, at_addresses
 from jsproto.errors import AuthorizationFailed, ConnectFailed
 
 pytestmark = pytest.mark.live
@@ -88,7 +88,7 @@ def test_the_addresses_of_a_name_are_tried_at_random_until_one_answers(
         tried.append([place[4][0] for place in places])
         return list(reversed(places))[:count]
 
-    monkeypatch.setattr("jsproto_io._race.random.sample", backwards)
+    monkeypatch.setattr("jsproto_io._transport.happy_eyeballs.random.sample", backwards)
     names({"many.test": ["127.0.0.1", "127.0.0.2"]})  # the server is at the first of them
 
     assert use(f"nats://many.test:{nats_server.port}", lambda nc: nc.flush(), randomize=randomize)[0] > 0.0

@@ -16,12 +16,12 @@ import anyio
 import pytest
 
 from jsproto import FetchMode, JetStream, JsprotoError, Publish
-from jsproto.core.events import Connected
-from jsproto.core.request import Flush, request
-from jsproto.core.subscription import Subscription
-from jsproto.wire.line import CommandReader, ConnectLine
-from jsproto_io._hosted import Hosted
-from jsproto_io._rig import given, until_told
+from jsproto.core.connection.events import Connected
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.subscription import Subscription
+from jsproto.wire.client_commands import CommandReader, ConnectLine
+from jsproto_io._testing.harness import given, until_told
+from jsproto_io._testing.model_server import Hosted
 from jsproto_io.testing import _at_once, _Rig
 from tests.adapters.table import ADAPTERS
 

@@ -19,15 +19,15 @@ import pytest
 
 import jsproto
 import jsproto_io
-from jsproto.core.auth import Auth
-from jsproto.core.creds import UserCreds
-from jsproto.core.options import Tls
-from jsproto.core.servers import Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.creds import UserCreds
+from jsproto.core.connection.options import Tls
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import Secret, SecretBytes, Secretive
-from jsproto_io._options import options_of
-from jsproto_io._tls import TlsFiles
+from jsproto_io._client.options import options_of
+from jsproto_io._layers.tls import TlsFiles
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, NatsContext
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, WebSocket

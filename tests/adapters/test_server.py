@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jsproto_io import _server
-from jsproto_io._server import LaunchFailed, NatsServer, server_binary
+from jsproto_io._testing import nats_server
+from jsproto_io._testing.nats_server import LaunchFailed, NatsServer, server_binary
 
 pytestmark = pytest.mark.live
 
@@ -124,7 +124,7 @@ def test_a_server_that_is_dropped_is_not_left_behind():
 
 
 def test_an_interpreter_that_exits_leaves_no_server_behind():
-    code = "from jsproto_io._server import NatsServer\nserver = NatsServer().start()\nprint(server.pid)\n"
+    code = "from jsproto_io._testing.nats_server import NatsServer\nserver = NatsServer().start()\nprint(server.pid)\n"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
@@ -192,16 +192,16 @@ def test_a_peer_that_hangs_up_or_is_not_there_has_no_first_line():
         port = listener.getsockname()[1]
         listener.settimeout(5)
         with ThreadPoolExecutor(1) as pool:
-            heard = pool.submit(_server._first_line, port)
+            heard = pool.submit(nats_server._first_line, port)
             listener.accept()[0].close()
 
     assert heard.result(timeout=5) == b""
-    assert _server._first_line(port) == b""
+    assert nats_server._first_line(port) == b""
 
 
 def test_a_program_that_is_not_there_names_the_places_looked_at(tmp_path, monkeypatch):
-    monkeypatch.setattr(_server.sysconfig, "get_path", lambda _: str(tmp_path))
-    monkeypatch.setattr(_server.metadata, "files", lambda _: None)
+    monkeypatch.setattr(nats_server.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(nats_server.metadata, "files", lambda _: None)
     monkeypatch.setenv("PATH", "/nowhere")
 
     with pytest.raises(LaunchFailed, match=str(tmp_path)):
@@ -212,11 +212,11 @@ def test_a_program_that_is_not_there_names_the_places_looked_at(tmp_path, monkey
 
 def test_the_program_is_found_on_the_path_where_there_is_no_wheel(tmp_path, monkeypatch):
     def absent(name):
-        raise _server.metadata.PackageNotFoundError(name)
+        raise nats_server.metadata.PackageNotFoundError(name)
 
     here = script(tmp_path, "pass")
-    monkeypatch.setattr(_server.sysconfig, "get_path", lambda _: "/nowhere")
-    monkeypatch.setattr(_server.metadata, "files", absent)
+    monkeypatch.setattr(nats_server.sysconfig, "get_path", lambda _: "/nowhere")
+    monkeypatch.setattr(nats_server.metadata, "files", absent)
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert server_binary() == here

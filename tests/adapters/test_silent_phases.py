@@ -14,7 +14,7 @@ from functools import partial
 import anyio
 import pytest
 
-from jsproto.core.auth import Auth
+from jsproto.core.connection.auth import Auth
 from tests.adapters.conftest import ADAPTERS, PATIENCE, Line
 
 #: Far longer than a test may take: what ends here is ended by closing.

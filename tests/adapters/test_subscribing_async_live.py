@@ -25,7 +25,7 @@ from jsproto import (
     RequestTimeout,
     ServerError,
 )
-from jsproto.jetstream.push import PushState
+from jsproto.jetstream.push.subscription import PushState
 
 pytestmark = pytest.mark.live
 

@@ -24,7 +24,7 @@ from jsproto import (
     RequestTimeout,
     ServerError,
 )
-from jsproto.jetstream.push import PushState
+from jsproto.jetstream.push.subscription import PushState
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

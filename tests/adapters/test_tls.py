@@ -11,12 +11,12 @@ import threading
 import pytest
 import trustme
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Connected, Disconnected
-from jsproto.core.options import Tls
-from jsproto.core.servers import Pool, Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Connected, Disconnected
+from jsproto.core.connection.options import Tls
+from jsproto.core.connection.server_pool import Pool, Server
 from jsproto.errors import ConnectFailed, InvalidConfig, LinkError, TlsFailed, TlsUnavailable
-from jsproto_io._tls import Filter, TlsFiles
+from jsproto_io._layers.tls import Filter, TlsFiles
 from jsproto_io.blocking import connect
 from tests.ports import free_ports
 

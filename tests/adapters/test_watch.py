@@ -8,15 +8,15 @@ import sys
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
-from jsproto.core.servers import Server
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck, Notice, NoticeKind
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import ConnectFailed, JsprotoError, RemoteProtocolError, ServerError
-from jsproto.jetstream.pull import PullNotice
-from jsproto.jetstream.pushing import PushNotice
+from jsproto.jetstream.pull.request import PullNotice
+from jsproto.jetstream.push.base import PushNotice
 from jsproto.wire.frames import Info
-from jsproto_io._watch import level_of, text_of
+from jsproto_io._client.event_logger import level_of, text_of
 from jsproto_io.blocking import connect
 from jsproto_io.testing import Hosted
 
@@ -83,7 +83,7 @@ def test_what_happens_is_logged_with_its_level(caplog):
 
 def test_nothing_is_worded_that_nobody_wants_to_read(caplog, monkeypatch):
     caplog.set_level(logging.CRITICAL, "jsproto_io")
-    monkeypatch.setattr("jsproto_io._watch.text_of", None)
+    monkeypatch.setattr("jsproto_io._client.event_logger.text_of", None)
     with Hosted() as hosted, connect(hosted.url):
         pass
 

@@ -10,17 +10,18 @@ from contextlib import suppress
 import pytest
 from websockets.frames import Close, Frame, Opcode
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Dial, Disconnected, Upgrade
-from jsproto.core.options import Options
-from jsproto.core.servers import Server, at_addresses
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Dial, Disconnected, Upgrade
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_pool import Server, at_addresses
 from jsproto.errors import JsprotoError, LinkError, WebSocketFailed
 from jsproto.wire.parser import Parser
-from jsproto_io import _tls, blocking
-from jsproto_io._web import WebSocket
-from jsproto_io._ws import Filter
-from jsproto_io._ws_hosted import Answerer
-from jsproto_io.proxies import HttpProxy
+from jsproto_io import blocking
+from jsproto_io._layers import tls
+from jsproto_io._layers.proxies import HttpProxy
+from jsproto_io._layers.websocket import Filter
+from jsproto_io._layers.websocket_options import WebSocket
+from jsproto_io._layers.websocket_server import Answerer
 
 CHEAP = {"reconnect_wait": 0.01, "reconnect_jitter": 0.0}
 
@@ -103,7 +104,7 @@ def test_a_name_with_two_addresses_is_asked_for_by_name_at_each_n052(use, peer, 
 
 def server_name(server):
     """The name that TLS asks for and checks."""
-    layer = _tls.Filter(ssl.create_default_context(), server)
+    layer = tls.Filter(ssl.create_default_context(), server)
     return layer._object.server_hostname
 
 

@@ -53,7 +53,7 @@ print("imported")
 
 BLOCKING = """
 from jsproto_io import blocking
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 from jsproto.errors import LocalProtocolError
 QUICK = {"reconnect_wait": 0.01, "reconnect_jitter": 0.0}
 for pump in (False, True):
@@ -80,7 +80,7 @@ except jsproto.ConnectFailed:
 
 AWAITING = """
 from jsproto_io import asyncio as on_asyncio, anyio as on_anyio
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 async def story(connect, url):
     async with connect(url) as nc, nc.subscribe("a") as messages:
         await nc.publish("a", b"1")
@@ -93,8 +93,8 @@ print("driven")
 
 KIT = """
 from jsproto_io import blocking, memory, testing
-from jsproto_io._server import LaunchFailed, NatsServer
-from jsproto_cli.demo import _bounded
+from jsproto_io._testing.nats_server import LaunchFailed, NatsServer
+from jsproto_cli.demo.command import _bounded
 testing.check_driver(blocking.connect, backend="blocking", only="interrupted_reader")
 testing.check_driver(blocking.connect, backend="blocking", only="publish")
 with _bounded(5), memory.MemoryServer(), blocking.connect() as nc:
@@ -111,7 +111,7 @@ with NatsServer() as server:
 
 RECORD = """
 from jsproto_cli.main import main
-from jsproto_io._hosted import Hosted
+from jsproto_io._testing.model_server import Hosted
 os.chdir(tempfile.mkdtemp())
 with Hosted() as server:
     threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()

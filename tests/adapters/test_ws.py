@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.frames import Close, Frame, Opcode
 
-from jsproto.core.servers import Server
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, LinkError, LocalProtocolError, TlsFailed, WebSocketFailed
-from jsproto_io._layers import Over
-from jsproto_io._ws import Filter
-from jsproto_io._ws_hosted import Answerer
+from jsproto_io._layers.stack import Over
+from jsproto_io._layers.websocket import Filter
+from jsproto_io._layers.websocket_server import Answerer
 from jsproto_io.asyncio import connect as connect_asyncio
 from jsproto_io.blocking import connect as connect_blocking
 from jsproto_io.credentials import WebSocket
@@ -451,7 +451,7 @@ def test_nothing_of_what_is_said_is_logged(caplog):
 
 @pytest.mark.parametrize("connect", [connect_asyncio, connect_blocking])
 def test_without_the_library_the_extra_is_named(connect, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jsproto_io._ws", None)
+    monkeypatch.setitem(sys.modules, "jsproto_io._layers.websocket", None)
     connect("nats://127.0.0.1")
 
     for url in ("ws://127.0.0.1", "nats://127.0.0.1,wss://127.0.0.1"):

@@ -10,9 +10,9 @@ import pytest
 import trustme
 from websockets.frames import Close, Frame, Opcode
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Connected, Disconnected
-from jsproto.core.options import Tls
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Connected, Disconnected
+from jsproto.core.connection.options import Tls
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
@@ -21,7 +21,7 @@ from jsproto.errors import (
     TlsUnavailable,
     WebSocketFailed,
 )
-from jsproto_io._ws_hosted import Answerer
+from jsproto_io._layers.websocket_server import Answerer
 from jsproto_io.blocking import connect
 from jsproto_io.credentials import TlsFiles, WebSocket
 from jsproto_io.testing import CONTRACT, Hosted, check_driver

@@ -6,9 +6,9 @@ import inspect
 import threading
 from contextlib import AsyncExitStack, ExitStack
 
-from jsproto.core.request import Flush
-from jsproto.jetstream.ack import Nak
-from jsproto.jetstream.message import Settlement
+from jsproto.core.pubsub.request import Flush
+from jsproto.jetstream.delivery.ack import Nak
+from jsproto.jetstream.delivery.message import Settlement
 
 #: Each verb of a client.
 CLIENT = {

@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from jsproto_cli import demo, story
+from jsproto_cli.demo import command, story
 from jsproto_cli.main import main
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live
@@ -100,8 +100,10 @@ def test_a_demo_that_is_terminated_stops_its_server_on_the_way_out(monkeypatch):
         raise AssertionError("expected SIGTERM to end the command at once")
 
     servers = []
-    monkeypatch.setattr(demo, "NatsServer", lambda binary: servers.append(NatsServer(binary)) or servers[-1])
-    monkeypatch.setattr(demo, "PLAYS", {"terminated": terminated_in_the_middle})
+    monkeypatch.setattr(
+        command, "NatsServer", lambda binary: servers.append(NatsServer(binary)) or servers[-1]
+    )
+    monkeypatch.setattr(command, "PLAYS", {"terminated": terminated_in_the_middle})
     with pytest.raises(SystemExit) as ended:
         main(["demo"])
 
@@ -110,8 +112,8 @@ def test_a_demo_that_is_terminated_stops_its_server_on_the_way_out(monkeypatch):
 
 
 def test_a_story_that_does_not_end_is_told_and_the_exit_code_is_1(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "PATIENCE", 1)
-    monkeypatch.setattr(demo, "PLAYS", {"endless": lambda _: threading.Event().wait()})
+    monkeypatch.setattr(command, "PATIENCE", 1)
+    monkeypatch.setattr(command, "PLAYS", {"endless": lambda _: threading.Event().wait()})
     code = main(["demo"])
 
     assert code == 1

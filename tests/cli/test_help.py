@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from jsproto_cli.main import parser
-from jsproto_io._server import LaunchFailed, server_binary
+from jsproto_io._testing.nats_server import LaunchFailed, server_binary
 
 COMMANDS = sorted(
     next(each for each in parser()._actions if each.choices and each.dest == "==SUPPRESS==").choices

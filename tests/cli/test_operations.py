@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jsproto.errors import Disconnected
-from jsproto.jetstream.api.stream import StreamSource
+from jsproto.jetstream.api.config.stream import StreamSource
 from jsproto_cli import backups, events
 from jsproto_cli.link import told
 from jsproto_cli.main import main

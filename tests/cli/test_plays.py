@@ -6,8 +6,8 @@ import inspect
 import re
 from types import SimpleNamespace
 
-from jsproto_cli import demo_asyncio, demo_blocking
-from jsproto_cli.story import Ledger
+from jsproto_cli.demo import on_asyncio, on_blocking
+from jsproto_cli.demo.story import Ledger
 
 
 def without_colour(function) -> list[str]:
@@ -26,14 +26,14 @@ def functions(module) -> dict[str, object]:
 
 
 def test_both_plays_have_the_same_functions():
-    assert set(functions(demo_asyncio)) == set(functions(demo_blocking)) != set()
+    assert set(functions(on_asyncio)) == set(functions(on_blocking)) != set()
 
 
 def test_each_function_differs_by_its_awaits_only():
-    blocking = functions(demo_blocking)
+    blocking = functions(on_blocking)
     differing = [
         name
-        for name, function in functions(demo_asyncio).items()
+        for name, function in functions(on_asyncio).items()
         if without_colour(function) != without_colour(blocking[name])
     ]
 
@@ -61,24 +61,24 @@ class Comes:
 
 def test_a_stream_that_comes_back_with_old_messages_is_made_anew_until_it_is_empty():
     js = Comes(old=3)
-    demo_blocking._empty_stream(js)
+    on_blocking._empty_stream(js)
 
     assert (js.made, js.deleted) == (4, 3)
 
 
 def test_a_stream_that_never_comes_empty_is_taken_as_it_is_after_some_tries():
     js = Comes(old=1000)
-    demo_blocking._empty_stream(js)
+    on_blocking._empty_stream(js)
 
-    assert js.deleted == demo_blocking.TRIES
+    assert js.deleted == on_blocking.TRIES
 
 
 def test_acks_that_the_server_never_works_off_are_told_after_a_while(monkeypatch):
-    monkeypatch.setattr(demo_blocking, "SETTLED", 0.05)
+    monkeypatch.setattr(on_blocking, "SETTLED", 0.05)
     floor = SimpleNamespace(consumer_seq=10, stream_seq=9)
     info = SimpleNamespace(name="NEW", num_ack_pending=1, num_pending=2, ack_floor=floor)
     ledger = Ledger("blocking")
-    demo_blocking._look(SimpleNamespace(info=lambda: info), ledger)
+    on_blocking._look(SimpleNamespace(info=lambda: info), ledger)
 
     assert ledger.unsettled == {"NEW": 3}
     assert ledger.ack_floor == {"NEW": (10, 9)}

@@ -14,10 +14,10 @@ import threading
 import nats
 import pytest
 
-from jsproto.core.auth import Auth
+from jsproto.core.connection.auth import Auth
 from jsproto.errors import Disconnected
-from jsproto.trace.reading import Trace
-from jsproto.trace.recording import Happened, Received, Sent
+from jsproto.trace.formats.reading import Trace
+from jsproto.trace.formats.recording import Happened, Received, Sent
 from jsproto_cli.main import main
 from jsproto_io.blocking import connect
 from tests.served import served

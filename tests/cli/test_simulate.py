@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from jsproto.jetstream.consume import Consume
-from jsproto.trace.reading import Trace
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.trace.formats.reading import Trace
 from jsproto_cli import simulate
 from jsproto_cli.main import main
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from jsproto_cli import story
-from jsproto_cli.story import FLOORS, ORDERS, SENT_BACK, TERMINATED, Fate, Ledger
+from jsproto_cli.demo import story
+from jsproto_cli.demo.story import FLOORS, ORDERS, SENT_BACK, TERMINATED, Fate, Ledger
 
 
 def played() -> Ledger:

@@ -5,15 +5,15 @@ import sys
 
 import pytest
 
-from jsproto.core.options import Options
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.options import Options
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.testing import Pair, SimServer
-from jsproto.trace.lint import RULES
-from jsproto.trace.recorder import Recorder
-from jsproto.trace.redaction import Keep
-from jsproto.trace.tape import Tape
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.judge.lint import RULES
+from jsproto.trace.record.recorder import Recorder
+from jsproto.trace.record.tape import Tape
 from jsproto_cli.main import main
-from jsproto_io.recording import NewFile
+from jsproto_io._client.recording import NewFile
 
 GOOD = r"""#jsproto-trace/2
 : server_version 2.15.1
@@ -186,7 +186,7 @@ def test_lint_does_not_call_well_what_it_could_not_read(tmp_path, capsys):
 
 
 def test_replay_says_where_readings_part(folder, capsys, monkeypatch):
-    monkeypatch.setattr("jsproto.trace.replay.Cuts.__call__", lambda self, size: iter([1]))
+    monkeypatch.setattr("jsproto.trace.replay.replay.Cuts.__call__", lambda self, size: iter([1]))
 
     assert main(["replay", str(folder / "good.trace")]) == 1
     assert "good.trace, line 4: read cut at random gives" in capsys.readouterr().out

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from jsproto.trace.viewing import Viewing
+from jsproto.trace.show.view import Viewing
 from jsproto_cli.main import main
 from jsproto_cli.view import page
 from tests.browser import browser, chromium
@@ -113,7 +113,7 @@ def test_without_a_name_the_page_is_called_as_the_trace_and_stands_here(tmp_path
 
 
 def test_rows_that_have_no_place_are_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("jsproto.trace.viewing.MOST_ROWS", 10)
+    monkeypatch.setattr("jsproto.trace.show.view.MOST_ROWS", 10)
     (tmp_path / "x.trace").write_text(SMALL)
 
     assert main(["view", str(tmp_path / "x.trace"), "-o", str(tmp_path / "x.html")]) == 0

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Ready
-from jsproto.core.link import LinkState
-from jsproto.core.options import Options
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Ready
+from jsproto.core.connection.link import LinkState
+from jsproto.core.connection.options import Options
 
 
 def fixed_entropy(count: int) -> bytes:

@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from jsproto.core.callbacks import check_callback, check_result
-from jsproto.core.request_many import RequestMany
+from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.errors import InvalidConfig
 
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.conversation import Wish
-from jsproto.core.events import Closed, Dial, Disconnected, HangUp, NoticeKind, Ready, Upgrade
-from jsproto.core.link import OPEN, LinkState
-from jsproto.core.request import Flush, request
-from jsproto.core.subscription import Overflow, Subscription
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, NoticeKind, Ready, Upgrade
+from jsproto.core.connection.link import OPEN, LinkState
+from jsproto.core.conversation.conversation import Wish
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.subscription import Overflow, Subscription
 from jsproto.errors import (
     ConnectFailed,
     ConnectionClosed,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Notice, NoticeKind
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Notice, NoticeKind
 from jsproto.wire.info import parse_info, release_of
 
 HOSTILE = ['a"b', 'c\\\\d","echo":false,"x":"', "\u0001\u00e9", "'\r\n", "\u2028", "a\\", "\U0001f600", "{}"]

@@ -23,15 +23,15 @@ from jsproto import (
     RequestMany,
 )
 from jsproto.core.numbers import count, in_seconds, seconds, seconds_or_none
-from jsproto.core.request import Flush, request
-from jsproto.jetstream.api.publish import publish
-from jsproto.jetstream.direct import BatchOptions
-from jsproto.jetstream.message import confirmed
-from jsproto.jetstream.snapshot import Origin
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.jetstream.api.requests.publish import publish
+from jsproto.jetstream.delivery.message import confirmed
+from jsproto.jetstream.stored.direct_batch import BatchOptions
+from jsproto.jetstream.stored.snapshot import Origin
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking
-from jsproto_io._base import alarm
-from jsproto_io._server import NatsServer
+from jsproto_io._client.base import alarm
+from jsproto_io._testing.nats_server import NatsServer
 
 JS = JetStream()
 STREAM = JS.stream("S")

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Closed, Connected, Disconnected, HangUp
-from jsproto.core.link import LinkState
-from jsproto.core.options import Options
-from jsproto.core.refusals import refusal
-from jsproto.core.servers import MOST_DIALS, SECOND
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Connected, Disconnected, HangUp
+from jsproto.core.connection.link import LinkState
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_errors import refusal
+from jsproto.core.connection.server_pool import MOST_DIALS, SECOND
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import (
     ApiError,
     AuthorizationFailed,

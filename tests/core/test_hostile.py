@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Closed, Disconnected, Notice, NoticeKind
-from jsproto.core.link import OPEN
-from jsproto.core.options import Options
-from jsproto.core.request import Flush, request
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Closed, Disconnected, Notice, NoticeKind
+from jsproto.core.connection.link import OPEN
+from jsproto.core.connection.options import Options
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import JsprotoError, RemoteProtocolError
 from jsproto.signals import NEED_DATA
 from tests.core.world import Puller

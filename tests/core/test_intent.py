@@ -12,11 +12,11 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.auth import Auth
-from jsproto.core.connection import Connection
-from jsproto.core.events import Authenticate, Connected, Dial, Upgrade
-from jsproto.core.link import LinkState
-from jsproto.core.options import Options, Tls
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Authenticate, Connected, Dial, Upgrade
+from jsproto.core.connection.link import LinkState
+from jsproto.core.connection.options import Options, Tls
 
 CANARY = b"cAnAry"
 #: What configured servers look like; user info is inherited by those that are learned.

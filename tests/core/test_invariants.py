@@ -9,7 +9,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.conversation import Wish
+from jsproto.core.conversation.conversation import Wish
 from tests.core.world import World
 
 WHICH = st.integers(0, 3)

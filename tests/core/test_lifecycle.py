@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.conversation import Call, Conversation, Wish
-from jsproto.core.events import Closed, Dial, Disconnected, HangUp, Notice, NoticeKind, Ready
-from jsproto.core.link import OPEN, LinkState
-from jsproto.core.options import Options, Tls
-from jsproto.core.outbound import announced
-from jsproto.core.procedure import Procedure, Sleep
-from jsproto.core.request import Flush, request
-from jsproto.core.servers import Pool, Server
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, Notice, NoticeKind, Ready
+from jsproto.core.connection.link import OPEN, LinkState
+from jsproto.core.connection.options import Options, Tls
+from jsproto.core.connection.outbound import announced
+from jsproto.core.connection.server_pool import Pool, Server
+from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.conversation.procedure import Procedure, Sleep
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import (
     ConnectFailed,
     ConnectionClosed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.subscription import Subscription
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import InvalidConfig
 
 

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from jsproto.core.auth import Auth, for_server
-from jsproto.core.connection import Connection
-from jsproto.core.creds import UserCreds
-from jsproto.core.events import Authenticate, Dial, Notice
-from jsproto.core.options import Options
-from jsproto.core.servers import Pool, Server
+from jsproto.core.connection.auth import Auth, for_server
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.creds import UserCreds
+from jsproto.core.connection.events import Authenticate, Dial, Notice
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_pool import Pool, Server
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Connect
 from jsproto.wire.encoder import encode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jsproto.core.conversation import Conversation, Stage
-from jsproto.core.events import Ready
+from jsproto.core.connection.events import Ready
+from jsproto.core.conversation.conversation import Conversation, Stage
 
 
 class Slow(Conversation[bytes]):

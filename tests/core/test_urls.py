@@ -5,13 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.connection import Connection
-from jsproto.core.events import Authenticate, Closed, Dial
-from jsproto.core.options import Options, servers_of
-from jsproto.core.servers import Pool, Server
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Authenticate, Closed, Dial
+from jsproto.core.connection.options import Options, servers_of
+from jsproto.core.connection.server_pool import Pool, Server
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.nats_context import NatsContext
+from jsproto.ops.nats_context import NatsContext
 
 CANARY = "cAnAry"
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Dial, Upgrade
-from jsproto.core.options import Options, Tls
-from jsproto.core.servers import Pool, Server
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Dial, Upgrade
+from jsproto.core.connection.options import Options, Tls
+from jsproto.core.connection.server_pool import Pool, Server
 
 
 def dialled(url, **options):

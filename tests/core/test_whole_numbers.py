@@ -22,14 +22,14 @@ from jsproto import (
     RequestMany,
     Subscription,
 )
-from jsproto.jetstream.ack import Next
-from jsproto.jetstream.batch import BatchPublish
-from jsproto.jetstream.direct import BatchOptions
-from jsproto.jetstream.ingest import FastIngest
-from jsproto.jetstream.range_plan import plan_of
-from jsproto.jetstream.window import PublishWindow
-from jsproto_io._folder import check_replicas
-from jsproto_io._server import NatsServer
+from jsproto.jetstream.delivery.ack import Next
+from jsproto.jetstream.publish.batch import BatchPublish
+from jsproto.jetstream.publish.fast_ingest import FastIngest
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.range_read.plan import plan_of
+from jsproto.jetstream.stored.direct_batch import BatchOptions
+from jsproto_io._backup.folder import check_replicas
+from jsproto_io._testing.nats_server import NatsServer
 
 JS = JetStream()
 STREAM = JS.stream("S")

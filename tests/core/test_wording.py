@@ -6,11 +6,11 @@ import pytest
 
 from jsproto.core.wording import meant, nearest
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.publish_options import PublishOptions, asked_for
-from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.settings import configured
+from jsproto.jetstream.api.config.stream import StreamConfig
+from jsproto.jetstream.api.publishing.options import PublishOptions, asked_for
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.settings import configured
 
 KNOWN = ["durable_name", "name", "num_replicas", "max_msgs", "max_bytes"]
 

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import json
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation, Wish
-from jsproto.core.events import Closed, Connected, Dial, Disconnected, HangUp, Notice, NoticeKind, Ready
-from jsproto.core.link import ATTEMPTING, OPEN, LinkState
-from jsproto.core.options import Options
-from jsproto.core.request import Flush, request
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import (
+    Closed,
+    Connected,
+    Dial,
+    Disconnected,
+    HangUp,
+    Notice,
+    NoticeKind,
+    Ready,
+)
+from jsproto.core.connection.link import ATTEMPTING, OPEN, LinkState
+from jsproto.core.connection.options import Options
+from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.pubsub.request import Flush, request
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import (
     ConversationClosed,
     JsprotoError,

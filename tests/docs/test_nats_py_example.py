@@ -14,7 +14,7 @@ import nats
 import pytest
 
 from jsproto import JetStream, Nak, OnDeleted
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.request import PullNotice
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "nats_py.py"
 pytestmark = pytest.mark.live

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jsproto.core.conversation import Port
+from jsproto.core.conversation.conversation import Port
 
 STREAM_INFO = {"config": {"name": "S", "subjects": ["s.>"]}, "created": "2026-01-01T00:00:00Z", "state": {}}
 CONSUMER_INFO = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from jsproto.core.conversation import Port
+from jsproto.core.conversation.conversation import Port
 from jsproto.errors import Disconnected
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedNotice, OrderedOptions
-from jsproto.jetstream.view import Messages
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub, Unsub
 

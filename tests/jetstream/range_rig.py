@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections import deque
 
-from jsproto.core.conversation import Port
+from jsproto.core.conversation.conversation import Port
 from jsproto.errors import Disconnected, JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.range_options import RangeOptions
-from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_read.options import RangeOptions
+from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.subjects import subject_matches

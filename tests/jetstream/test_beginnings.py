@@ -6,14 +6,14 @@ from collections import deque
 
 import pytest
 
-from jsproto.core.conversation import Port
-from jsproto.core.feed import Backlog
-from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.core.conversation.conversation import Port
+from jsproto.core.pubsub.frame_queue import Backlog
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.flow import FlowControl, Met
-from jsproto.jetstream.ordered import Form
-from jsproto.jetstream.ordered_pulls import Pulls
-from jsproto.jetstream.ordered_pushes import Pushes
+from jsproto.jetstream.ordered.consumer import Form
+from jsproto.jetstream.ordered.pull_source import Pulls
+from jsproto.jetstream.ordered.push_source import Pushes
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
+from jsproto.jetstream.push.flow_control import FlowControl, Met
 
 FLOW = {"_doubted": False, "_sure": False, "answered": "", "answers": 0, "behind": 0, "marks": deque()}
 SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}

@@ -9,20 +9,20 @@ from typing import ForwardRef
 import attrs
 import pytest
 
-from jsproto.core.procedure import Procedure
+from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import InvalidConfig, InvalidSubject, RequestTimeout
-from jsproto.jetstream import settings
-from jsproto.jetstream.ack import AckState, Term
-from jsproto.jetstream.acking import Acking
-from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
-from jsproto.jetstream.api.enums import AckPolicy
-from jsproto.jetstream.api.stream import StreamConfig
-from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.api.config import settings
+from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.config.enums import AckPolicy
+from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.context import Consumer, JetStream, Stream
-from jsproto.jetstream.fetch import Fetch
-from jsproto.jetstream.fetch_options import FetchMode
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.window import PublishWindow
+from jsproto.jetstream.delivery.ack import AckState, Term
+from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.fetch import Fetch
+from jsproto.jetstream.pull.fetch_options import FetchMode
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 from tests.jetstream.context_rig import CONSUMER_INFO, STREAM_INFO, answer, asked, opened

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidSubject
-from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.context import JetStream, Stream
 from tests.jetstream.context_rig import answer, asked, opened
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.context import JetStream, Stream
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.window import PublishWindow
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.wire.headers import Headers
 from tests.jetstream.context_rig import answer, opened
 

@@ -6,18 +6,18 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.core.conversation import Stage
-from jsproto.core.subscription import Overflow
+from jsproto.core.conversation.conversation import Stage
+from jsproto.core.pubsub.subscription import Overflow
 from jsproto.errors import InvalidConfig, InvalidSubject
-from jsproto.jetstream import settings
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.enums import AckPolicy, DeliverPolicy
+from jsproto.jetstream.api.config import settings
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.ordered import Form, OrderedConsumer
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.subscribe_checks import NoSubject, PullAckPolicy, QueueWithHeartbeat
-from jsproto.jetstream.workflow import Subscribe
+from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer
+from jsproto.jetstream.push.options import PushOptions
+from jsproto.jetstream.push.subscribe import Subscribe
+from jsproto.jetstream.push.subscribe_checks import NoSubject, PullAckPolicy, QueueWithHeartbeat
+from jsproto.jetstream.push.subscription import PushSubscription
 from tests.jetstream.context_rig import CONSUMER_INFO, answer, asked, opened
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidSubject
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.context import JetStream
 from jsproto.signals import NEED_DATA
 from tests.jetstream.context_rig import CONSUMER_INFO, STREAM_INFO, answer, asked, opened

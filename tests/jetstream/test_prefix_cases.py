@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsproto.core.conversation import Conversation
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import InvalidConfig, InvalidSubject
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.nats_context import NatsContext
+from jsproto.ops.nats_context import NatsContext
 from jsproto.wire.commands import Publish
 from tests.jetstream.context_rig import opened
 

@@ -18,14 +18,14 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.events import Notice
-from jsproto.core.procedure import Procedure, Sleep, Steps
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.events import Notice
+from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
 from jsproto.driver import Told
 from jsproto.errors import ApiError, JsprotoError, LinkError, NoResponders, RequestTimeout
-from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.delivery.ack import AckSubject
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import Client, Feed, SyncConsumer, SyncJetStream, SyncMessage, SyncStream, connect
 from tests.live.proxy import Tap
 from tests.ports import free_ports

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from time import monotonic
 from typing import NamedTuple
 
-from jsproto.wire.line import CommandReader, PubLine
+from jsproto.wire.client_commands import CommandReader, PubLine
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT."
 

@@ -14,7 +14,7 @@ from jsproto import (
     StreamSource,
 )
 from jsproto.jetstream.status import End
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Connected
+from jsproto.core.connection.events import Connected
 from jsproto.errors import LocalProtocolError, NoResponders, RequestTimeout
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, TERM, AckState, Nak, Next, Term
-from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, TERM, AckState, Nak, Next, Term
+from jsproto.jetstream.delivery.ack_options import Acking
 
 pytestmark = pytest.mark.live
 

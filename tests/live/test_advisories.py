@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.jetstream.api.advisories import (
+from jsproto.jetstream.api.events.advisories import (
     ADVISORIES,
     METRICS,
     AckSample,

@@ -10,12 +10,12 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Connected, Disconnected, Notice
+from jsproto.core.connection.events import Connected, Disconnected, Notice
 from jsproto.errors import ApiError, JsprotoError, LinkError, NoResponders, RequestTimeout
-from jsproto.jetstream.ack import ACK
-from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.delivery.ack import ACK
+from jsproto.jetstream.delivery.ack_options import Acking
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto_io.asyncio import connect
 
 pytestmark = pytest.mark.live

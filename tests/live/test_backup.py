@@ -8,11 +8,11 @@ import os
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidResponse, LinkError
+from jsproto.jetstream.api.config.stream import StreamSource
 from jsproto.jetstream.api.errors import StreamNotFound
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.stream import StreamSource
-from jsproto.jetstream.archive import ArchiveLook, Contents
-from jsproto.jetstream.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.ops.archive import ArchiveLook, Contents
+from jsproto.ops.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto_io import backup
 from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
 from jsproto_io.blocking import connect

@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from jsproto.jetstream.pull import PullNotice, message_size
+from jsproto.jetstream.pull.request import PullNotice, message_size
 
 pytestmark = pytest.mark.live
 

@@ -8,10 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.core.procedure import Procedure
+from jsproto.core.conversation.procedure import Procedure
 from jsproto.jetstream.api.answers import AnswerType
-from jsproto.jetstream.api.blame import blamed
-from jsproto.jetstream.api.checks import (
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.stream import StreamConfig
+from jsproto.jetstream.api.errors import Asked, JetStreamError, StreamNotFound
+from jsproto.jetstream.api.requests.manage import request
+from jsproto.jetstream.api.validation.api_level import check_level, required_level
+from jsproto.jetstream.api.validation.error_setting import blamed
+from jsproto.jetstream.api.validation.rules import (
     CONSUMER_RULES,
     STREAM_RULES,
     UPDATE_RULES,
@@ -20,11 +25,6 @@ from jsproto.jetstream.api.checks import (
     check_stream,
     check_stream_update,
 )
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.errors import Asked, JetStreamError, StreamNotFound
-from jsproto.jetstream.api.levels import check_level, required_level
-from jsproto.jetstream.api.procedures import request
-from jsproto.jetstream.api.stream import StreamConfig
 from jsproto_io.blocking import Client, connect
 from tests.jetstream.api import check_examples as examples
 

@@ -12,10 +12,10 @@ import pytest
 from attrs import evolve
 
 from jsproto import compose
-from jsproto.core.events import Disconnected, LameDuck, Notice
+from jsproto.core.connection.events import Disconnected, LameDuck, Notice
 from jsproto.jetstream.api.errors import JetStreamError
-from jsproto.jetstream.pull import PullNotice
-from jsproto.jetstream.range_options import RangeOptions
+from jsproto.jetstream.pull.request import PullNotice
+from jsproto.jetstream.range_read.options import RangeOptions
 from tests.live.conftest import NOT_YET
 
 pytestmark = pytest.mark.live

@@ -9,11 +9,11 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Connected, Disconnected, LameDuck
+from jsproto.core.connection.events import Connected, Disconnected, LameDuck
 from jsproto.errors import NoResponders
-from jsproto.jetstream.consume import OnDeleted
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.consume import OnDeleted
+from jsproto.jetstream.pull.request import PullNotice
 
 pytestmark = pytest.mark.live
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import End
 
 pytestmark = pytest.mark.live

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.conversation import Call
-from jsproto.core.procedure import Procedure, Steps
+from jsproto.core.connection.auth import Auth
+from jsproto.core.conversation.conversation import Call
+from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.envelope import members_or_error, to_json
 from jsproto.jetstream.api.errors import (
@@ -23,10 +23,10 @@ from jsproto.jetstream.api.errors import (
     JetStreamError,
     Unavailable,
 )
-from jsproto.jetstream.reports import stream_report
-from jsproto.jetstream.snapshot import Origin
+from jsproto.jetstream.stored.snapshot import Origin
+from jsproto.ops.reports import stream_report
 from jsproto.wire.headers import Headers
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import Client, connect
 from jsproto_io.credentials import Creds
 from tests.accounts import CORE_ONLY, creds, server_config

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jsproto.jetstream.api.advisories import EVENTS
-from jsproto.jetstream.api.event_schemas import event_schema
+from jsproto.jetstream.api.events.advisories import EVENTS
+from jsproto.jetstream.api.events.schemas import event_schema
 
 jsonschema = pytest.importorskip("jsonschema")
 pytestmark = pytest.mark.live

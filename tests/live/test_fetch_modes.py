@@ -8,8 +8,8 @@ import pytest
 
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import MessageTooLarge
-from jsproto.jetstream.fetch import FetchMode
-from jsproto.jetstream.fetch_options import AT_ONCE
+from jsproto.jetstream.pull.fetch import FetchMode
+from jsproto.jetstream.pull.fetch_options import AT_ONCE
 from jsproto.jetstream.status import End
 
 pytestmark = pytest.mark.live

@@ -7,12 +7,12 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import NoticeKind
+from jsproto.core.connection.events import NoticeKind
 from jsproto.errors import PermissionViolation, RequestTimeout
-from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.acking import Acking
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.delivery.ack_options import Acking
 from jsproto.jetstream.errors import AlreadySettled, BadRequest
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import End
 from jsproto_io.blocking import connect
 

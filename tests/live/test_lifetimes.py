@@ -13,8 +13,8 @@ from time import monotonic
 
 import pytest
 
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.fetch_options import FetchMode
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.pull.fetch_options import FetchMode
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK, turn
 

@@ -11,8 +11,8 @@ import pytest
 
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import ConsumerIsPush, LimitExceeded
-from jsproto.jetstream.fetch import FetchMode
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.fetch import FetchMode
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.status import End, Limit
 
 pytestmark = pytest.mark.live

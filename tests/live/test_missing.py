@@ -7,10 +7,10 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Notice
+from jsproto.core.connection.events import Notice
 from jsproto.jetstream.api.errors import ConsumerNotFound, StreamNotFound
-from jsproto.jetstream.consume_options import OnDeleted
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.consume_options import OnDeleted
+from jsproto.jetstream.pull.request import PullNotice
 from jsproto.signals import NEED_DATA
 
 pytestmark = pytest.mark.live

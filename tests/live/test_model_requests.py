@@ -1,6 +1,6 @@
 """Requests that a server cannot read, and others at the edge, played to a real server and to the model: both answer alike.
 
-`tests/testing/simserver/test_requests.py` holds the texts by version; random scripts are played by `tests/long/differential.py`.
+`tests/testing/simserver/requests/test_requests.py` holds the texts by version; random scripts are played by `tests/long/differential.py`.
 """
 
 import json

@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import pytest
 
-from jsproto.core.auth import Auth
-from jsproto.core.procedure import Procedure
+from jsproto.core.connection.auth import Auth
+from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import ApiError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
-from jsproto.jetstream.api.cluster import Placement
+from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.errors import (
     Asked,
     InvalidConfiguration,
@@ -24,7 +24,7 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
     Unavailable,
 )
-from jsproto.jetstream.api.procedures import request
+from jsproto.jetstream.api.requests.manage import request
 from jsproto_io.blocking import Client, SyncJetStream, SyncStream, connect
 from tests.live.conftest import NOT_YET, VERSIONS, Cluster
 

@@ -11,11 +11,11 @@ import attrs
 import pytest
 
 from jsproto.errors import JsprotoError, PermissionViolation
-from jsproto.jetstream.api import permissions as allow
-from jsproto.jetstream.api.advisories import ADVISORIES, METRICS
-from jsproto.jetstream.api.permissions import Permissions
-from jsproto.jetstream.api.sizes import stored_size
+from jsproto.jetstream.api.events.advisories import ADVISORIES, METRICS
 from jsproto.jetstream.api.subjects import ApiSubjects
+from jsproto.ops import permissions as allow
+from jsproto.ops.permissions import Permissions
+from jsproto.ops.sizes import stored_size
 from jsproto_io.backup import back_up, restore
 from jsproto_io.blocking import Client, connect
 

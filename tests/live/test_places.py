@@ -17,7 +17,7 @@ from typing import TypeAlias
 import pytest
 
 from jsproto import FetchMode
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing import SimServer
 from jsproto_io.blocking import Client, SyncConsumer, connect
 from jsproto_io.testing import Hosted

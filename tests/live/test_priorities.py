@@ -10,7 +10,7 @@ import pytest
 
 from jsproto.errors import ApiError, JsprotoError
 from jsproto.jetstream.errors import BadRequest, PinLost
-from jsproto.jetstream.pull import PullNotice
+from jsproto.jetstream.pull.request import PullNotice
 from tests.live.conftest import VERSIONS
 
 pytestmark = pytest.mark.live

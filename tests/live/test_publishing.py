@@ -36,7 +36,7 @@ from jsproto import (
     check_publish,
     compose,
 )
-from jsproto.jetstream.api.publish_checks import check_batching
+from jsproto.jetstream.api.validation.publish_rules import check_batching
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers
 from jsproto_io.blocking import connect
@@ -435,7 +435,9 @@ def test_the_rules_of_batches_are_the_servers(js, make, since, monkeypatch, row)
     messages = [compose("p.a", **each) for each in asked]
     with pytest.raises(InvalidConfig) as here:
         js.publish_batch(messages)
-    monkeypatch.setattr("jsproto.jetstream.batch_rules.BatchRules.take", lambda self, *_: _count(self))
+    monkeypatch.setattr(
+        "jsproto.jetstream.publish.batch_rules.BatchRules.take", lambda self, *_: _count(self)
+    )
     with pytest.raises(JetStreamError) as there:
         js.publish_batch(messages)
 

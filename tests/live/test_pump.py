@@ -7,8 +7,8 @@ from time import monotonic
 
 import pytest
 
-from jsproto.core.events import Connected
-from jsproto.jetstream.acking import Acking
+from jsproto.core.connection.events import Connected
+from jsproto.jetstream.delivery.ack_options import Acking
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

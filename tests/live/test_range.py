@@ -24,7 +24,7 @@ from jsproto import (
     StreamRecreated,
     Way,
 )
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 from tests.live.conftest import QUICK
 

@@ -7,12 +7,12 @@ from itertools import islice
 
 import pytest
 
-from jsproto.core.events import Notice, NoticeKind
+from jsproto.core.connection.events import Notice, NoticeKind
 from jsproto.errors import PermissionViolation
-from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.message import AckedAll
-from jsproto.jetstream.pull import PullNotice
-from jsproto.jetstream.pushing import PushNotice
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.delivery.message import AckedAll
+from jsproto.jetstream.pull.request import PullNotice
+from jsproto.jetstream.push.base import PushNotice
 from jsproto_io import asyncio as nats
 from jsproto_io.blocking import connect
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.jetstream.reports import cluster_report, consumer_report, stream_report
+from jsproto.ops.reports import cluster_report, consumer_report, stream_report
 
 pytestmark = pytest.mark.live
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from jsproto import End, Form, Way
-from jsproto_io._server import NatsServer
+from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live

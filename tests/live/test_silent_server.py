@@ -15,7 +15,7 @@ from time import monotonic
 import anyio
 import pytest
 
-from jsproto.core.events import Connected, Disconnected, Notice, NoticeKind
+from jsproto.core.connection.events import Connected, Disconnected, Notice, NoticeKind
 from jsproto.errors import JsprotoError
 from jsproto_io.blocking import connect
 from tests.adapters.conftest import FLAVOURS

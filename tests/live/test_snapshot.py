@@ -8,7 +8,7 @@ import pytest
 
 from jsproto.errors import JsprotoError, LinkError
 from jsproto.jetstream.api.errors import StreamExists, StreamNotFound
-from jsproto.jetstream.snapshot import Origin
+from jsproto.jetstream.stored.snapshot import Origin
 from jsproto.wire.headers import Headers
 from jsproto_io.blocking import connect
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.errors import NoResponders, RequestTimeout
-from jsproto.jetstream.api.monitoring import Healthz
+from jsproto.jetstream.api.events.monitoring import Healthz
 from jsproto_io.blocking import connect
 from tests.live.conftest import VERSIONS
 from tests.ports import free_ports

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jsproto.errors import RequestTimeout
+from jsproto.jetstream.api.config.stream import StreamSource, SubjectTransform
 from jsproto.jetstream.api.errors import (
     AmbiguousSubject,
     ApiError,
@@ -16,7 +17,6 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
     StreamSealed,
 )
-from jsproto.jetstream.api.stream import StreamSource, SubjectTransform
 
 pytestmark = pytest.mark.live
 

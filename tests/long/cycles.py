@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 from jsproto import FetchMode, JetStream, Options  # noqa: E402
-from jsproto.core.connection import Connection  # noqa: E402
-from jsproto.jetstream.fetch import Fetch  # noqa: E402
-from jsproto.jetstream.message import JsMessage  # noqa: E402
+from jsproto.core.connection.connection import Connection  # noqa: E402
+from jsproto.jetstream.delivery.message import JsMessage  # noqa: E402
+from jsproto.jetstream.pull.fetch import Fetch  # noqa: E402
 from jsproto.testing import Pair, SimServer  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.asyncio import connect  # noqa: E402
 
 #: More than this share of growth after the first tenth is a leak.

@@ -32,8 +32,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 from jsproto.testing.proof.frames import FrameReader  # noqa: E402
 from jsproto.testing.proof.normal import normal  # noqa: E402
 from jsproto.testing.simserver import SimServer  # noqa: E402
-from jsproto.testing.simserver.gotime import EPOCH_NS  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto.testing.simserver.values.gotime import EPOCH_NS  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from tests.conftest import _binary_of  # noqa: E402
 from tests.long.beside import Difference, why, why_crashed  # noqa: E402
 from tests.long.scripts import CONSUMERS, Script, Step  # noqa: E402

@@ -39,9 +39,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 import jsproto  # noqa: E402
 from jsproto.errors import JsprotoError  # noqa: E402
 from jsproto.jetstream.api.errors import ConsumerNotFound  # noqa: E402
-from jsproto.trace.lint import Finding, Lint  # noqa: E402
-from jsproto.trace.reading import Trace  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto.trace.formats.reading import Trace  # noqa: E402
+from jsproto.trace.judge.lint import Finding, Lint  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client as Side  # noqa: E402
 from jsproto_io.blocking import connect  # noqa: E402
 from tests.long.clients.scenarios import SCENARIOS, Scenario  # noqa: E402

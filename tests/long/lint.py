@@ -29,10 +29,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto.trace.lint import Lint  # noqa: E402
-from jsproto.trace.reading import Trace  # noqa: E402
-from jsproto.trace.recording import SCHEMA, Happened, Received, Record, Sent  # noqa: E402
-from jsproto.trace.writing import TraceWriter  # noqa: E402
+from jsproto.trace.formats.reading import Trace  # noqa: E402
+from jsproto.trace.formats.recording import SCHEMA, Happened, Received, Record, Sent  # noqa: E402
+from jsproto.trace.formats.writing import TraceWriter  # noqa: E402
+from jsproto.trace.judge.lint import Lint  # noqa: E402
 
 INFO = b'INFO {"server_id":"N","version":"2.15.1","proto":1,"headers":true,"max_payload":1048576} \r\n'
 CONNECT = b'CONNECT {"verbose":false,"headers":true,"no_responders":true,"lang":"long","version":"1"}\r\n'

@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 from jsproto import ApiError, Form, LinkError, NoResponders, OrderedNotice, RequestTimeout  # noqa: E402
-from jsproto.core.events import Notice  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto.core.connection.events import Notice  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 
 #: A server that was just started again may say this for a while.

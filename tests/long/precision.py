@@ -35,21 +35,21 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 from jsproto import ENDED, NEED_DATA, JsprotoError  # noqa: E402
-from jsproto.core.options import Options  # noqa: E402
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, Nak, Term  # noqa: E402
+from jsproto.core.connection.options import Options  # noqa: E402
 from jsproto.jetstream.context import JetStream  # noqa: E402
-from jsproto.jetstream.message import JsMessage, Settlement  # noqa: E402
-from jsproto.jetstream.ordered_config import Form  # noqa: E402
+from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, Nak, Term  # noqa: E402
+from jsproto.jetstream.delivery.message import JsMessage, Settlement  # noqa: E402
+from jsproto.jetstream.ordered.options import Form  # noqa: E402
 from jsproto.testing import Cutter, Pair, SimServer  # noqa: E402
 from jsproto.testing.simserver import PROFILES  # noqa: E402
-from jsproto.trace.lint import Lint  # noqa: E402
-from jsproto.trace.reading import Trace  # noqa: E402
-from jsproto.trace.recorder import Recorder  # noqa: E402
-from jsproto.trace.redaction import Keep  # noqa: E402
-from jsproto.trace.tape import Tape  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto.trace.formats.reading import Trace  # noqa: E402
+from jsproto.trace.formats.redaction import Keep  # noqa: E402
+from jsproto.trace.judge.lint import Lint  # noqa: E402
+from jsproto.trace.record.recorder import Recorder  # noqa: E402
+from jsproto.trace.record.tape import Tape  # noqa: E402
+from jsproto_io._client.recording import TraceFile  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.memory import MemoryServer  # noqa: E402
-from jsproto_io.recording import TraceFile  # noqa: E402
 
 VERSIONS = sorted(PROFILES)
 STREAM = {"name": "S", "subjects": ["s.*"], "allow_direct": True}

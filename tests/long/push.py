@@ -38,7 +38,7 @@ from jsproto.jetstream.api.subjects import ApiSubjects  # noqa: E402
 from jsproto.wire.frames import REPLY, SUBJECT  # noqa: E402
 from jsproto_io import asyncio as adapter  # noqa: E402
 from jsproto_io import blocking  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 
 #: Bytes that the server lets go unanswered at most: it begins with 2 MiB and doubles with each answer.
 WINDOW = 32 * 1024 * 1024

@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import connect  # noqa: E402
 
 DRIVER = Path(__file__).with_name("spark_driver.py")

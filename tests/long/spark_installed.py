@@ -203,7 +203,7 @@ def wrong(said: dict[str, object]) -> dict[str, object]:
 def main() -> int:
     """The command."""
     sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
-    from jsproto_io._server import NatsServer  # noqa: PLC0415 - only here, the drivers have none of it
+    from jsproto_io._testing.nats_server import NatsServer  # noqa: PLC0415 - only here, the drivers have none of it
     from jsproto_io.blocking import connect  # noqa: PLC0415 - the same
 
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 from jsproto.wire.headers import Headers  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import connect  # noqa: E402
 
 SIZE = 128
@@ -191,11 +191,11 @@ def beside(spark) -> None:
     """Register the readers that ours is compared with: tuples from the stream, and both forms with frames in hand."""
     from datetime import UTC, datetime, timedelta  # noqa: PLC0415
 
-    from jsproto.jetstream.range_rows import DeliveredRows  # noqa: PLC0415
-    from jsproto_spark.arrow import arrow_schema, batches  # noqa: PLC0415
-    from jsproto_spark.batch import BatchReader  # noqa: PLC0415
-    from jsproto_spark.link import client  # noqa: PLC0415
+    from jsproto.jetstream.range_read.rows import DeliveredRows  # noqa: PLC0415
+    from jsproto_spark.connections import client  # noqa: PLC0415
     from jsproto_spark.options import Use  # noqa: PLC0415
+    from jsproto_spark.read.arrow import arrow_schema, batches  # noqa: PLC0415
+    from jsproto_spark.read.batch import BatchReader  # noqa: PLC0415
     from jsproto_spark.source import JetStreamSource  # noqa: PLC0415
 
     epoch = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.testing.simserver.cursor import Cursor
+from jsproto.testing.simserver.consumers.cursor import Cursor
 from tests.long import differential
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

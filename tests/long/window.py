@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 from jsproto import Headers  # noqa: E402
-from jsproto.jetstream.window import Outcome, PublishResult  # noqa: E402
-from jsproto_io._server import NatsServer  # noqa: E402
+from jsproto.jetstream.publish.window import Outcome, PublishResult  # noqa: E402
+from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
 
 QUICK = {"reconnect_wait": 0.05, "reconnect_wait_max": 0.5, "reconnect_jitter": 0.0, "max_reconnects": None}

@@ -11,9 +11,9 @@ from random import Random
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
-from jsproto.jetstream.message import JsMessage
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing import Cutter, Pair, SimServer
 from tests.models.unruly import Leaping, Unruly
 

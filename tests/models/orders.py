@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from jsproto.core.conversation import Port, Sids, Wish
+from jsproto.core.conversation.conversation import Port, Sids, Wish
 from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
 
 NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 REPLY: Final = "$JS.ACK.S.C.1.1.1.1795811553265218855.0"

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.pull import Pull
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions, ConsumeState
+from jsproto.jetstream.pull.request import Pull
 from jsproto.wire.commands import Publish, Sub, Unsub
 from tests.models import orders
 from tests.models.orders import COMMON, NEXT, REPLY, SIZE, Point

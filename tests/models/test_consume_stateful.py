@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from jsproto.core.conversation import Wish
-from jsproto.core.events import Closed
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import JsMessage
+from jsproto.core.connection.events import Closed
+from jsproto.core.conversation.conversation import Wish
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.simserver import PROFILES
 from tests.models.bad_road import NEXT, BadRoad

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Notice
-from jsproto.core.options import Options
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Notice
+from jsproto.core.connection.options import Options
 from jsproto.errors import NoResponders
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED
 from jsproto.testing import Pair, SimServer

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions, FetchState
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions, FetchState
 from jsproto.wire.commands import Publish, Sub, Unsub
 from tests.models import orders
 from tests.models.orders import COMMON, NEXT, REPLY, SIZE, Point

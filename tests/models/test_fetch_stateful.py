@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from jsproto.core.conversation import Wish
+from jsproto.core.conversation.conversation import Wish
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.simserver import PROFILES
 from tests.models.bad_road import NEXT, BadRoad

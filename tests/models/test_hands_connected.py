@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Wish
-from jsproto.core.events import Closed
-from jsproto.core.options import Options
-from jsproto.jetstream.ack_next import AckNext
-from jsproto.jetstream.acking import Acking
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import JsMessage
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Closed
+from jsproto.core.connection.options import Options
+from jsproto.core.conversation.conversation import Wish
+from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.ack_next import AckNext
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
 

@@ -16,17 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.message import Message
+from jsproto.core.conversation.message import Message
 from jsproto.errors import ApiError, InvalidResponse, JsprotoError, RequestTimeout
-from jsproto.jetstream.api.advisories import MessageFate, read_event
 from jsproto.jetstream.api.errors import Asked
-from jsproto.jetstream.api.ingest import ingest_answer
-from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
-from jsproto.jetstream.api.puback import pub_ack
-from jsproto.jetstream.api.system import read_answer
+from jsproto.jetstream.api.events.advisories import MessageFate, read_event
+from jsproto.jetstream.api.events.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
+from jsproto.jetstream.api.publishing.fast_ingest import ingest_answer
+from jsproto.jetstream.api.publishing.puback import pub_ack
+from jsproto.jetstream.api.requests.system import read_answer
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.subscribe_checks import SubscribeRefused
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.push.subscribe_checks import SubscribeRefused
 from jsproto.signals import ENDED
 from tests.models.test_hostile_feeds import ABSURD, Liar
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.ordered import OrderedConsumer
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.view import Messages
-from jsproto.jetstream.workflow import Subscribe
+from jsproto.jetstream.ordered.consumer import OrderedConsumer
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.push.subscribe import Subscribe
+from jsproto.jetstream.push.subscription import PushSubscription
+from jsproto.jetstream.range_read.options import Way
 from jsproto.wire.commands import Publish
 
 JS = JetStream()

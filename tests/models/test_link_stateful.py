@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from jsproto.core.conversation import Wish
-from jsproto.core.link import OPEN, LinkState
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.link import OPEN, LinkState
+from jsproto.core.conversation.conversation import Wish
+from jsproto.core.pubsub.subscription import Subscription
 from tests.core.world import World
 
 #: Messages that a subscription of a `World` keeps.

@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
-from jsproto.jetstream.ack import NAK
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.message import JsMessage, Settlement
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto.jetstream.delivery.ack import NAK
+from jsproto.jetstream.delivery.message import JsMessage, Settlement
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
 

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedOptions, OrderedState
-from jsproto.jetstream.view import Messages
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedOptions, OrderedState
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES

@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from jsproto.core.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, Wish
 from jsproto.errors import Disconnected
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.push import PushState, PushSubscription
-from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.pushing import PushNotice
-from jsproto.jetstream.workflow import Subscribe
+from jsproto.jetstream.push.base import PushNotice
+from jsproto.jetstream.push.options import PushOptions
+from jsproto.jetstream.push.subscribe import Subscribe
+from jsproto.jetstream.push.subscription import PushState, PushSubscription
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish
 

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.range_options import RangeOptions
-from jsproto.jetstream.range_reader import RangeReader
+from jsproto.jetstream.range_read.options import RangeOptions
+from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import DataLost
-from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.range_reader import RangeReader
-from jsproto.jetstream.range_states import RangeState
+from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.reader import RangeReader
+from jsproto.jetstream.range_read.states import RangeState
 from jsproto.jetstream.status import End
 from tests.jetstream.range_rig import Rig
 

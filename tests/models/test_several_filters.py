@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.options import Options
-from jsproto.jetstream import incarnation
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedOptions
-from jsproto.jetstream.range_options import RangeOptions, Way
-from jsproto.jetstream.range_reader import RangeReader
-from jsproto.jetstream.view import Messages
+from jsproto.jetstream.ordered import ephemeral
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
+from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Pair, SimServer
 from jsproto.testing.simserver import PROFILES
@@ -79,7 +79,7 @@ def test_nothing_is_passed_over_n088(version, make, remove):
 @pytest.mark.parametrize("make", [ordered, ranged])
 @pytest.mark.parametrize("version", SEVERAL)
 def test_the_model_server_passes_over_messages_as_the_real_one_does_n088(version, make, monkeypatch):
-    monkeypatch.setattr(incarnation, "passes_over", lambda info: False)
+    monkeypatch.setattr(ephemeral, "passes_over", lambda info: False)
 
     assert (len(read(version, make(), "rollup")) < 5) == (version in AFFECTED)
 

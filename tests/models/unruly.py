@@ -11,9 +11,9 @@ from __future__ import annotations
 from math import inf, nextafter
 from random import Random
 
-from jsproto.core.connection import Connection
+from jsproto.core.connection.connection import Connection
 from jsproto.testing import SimServer
-from jsproto.trace.framing import Framer, Piece
+from jsproto.trace.formats.framing import Framer, Piece
 
 PORTS = b"_INBOX.P."
 

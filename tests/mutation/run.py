@@ -122,7 +122,7 @@ class Bench:
         os.chdir(folder)
         sys.path[:0] = [str(folder), str(folder / "adapters")]
         sys.dont_write_bytecode = False  # in the copy: tests are compiled once
-        for name in ("jsproto.embed", "jsproto.driver", "jsproto.testing", "jsproto_io._server"):
+        for name in ("jsproto.embed", "jsproto.driver", "jsproto.testing", "jsproto_io._testing.nats_server"):
             importlib.import_module(name)
 
     def path(self, module: str) -> Path:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from jsproto.core.conversation import Call, Port
-from jsproto.core.message import Message
-from jsproto.core.procedure import Now, Sleep, Steps
+from jsproto.core.conversation.conversation import Call, Port
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Now, Sleep, Steps
 from jsproto.errors import (
     ApiError,
     InvalidResponse,
@@ -26,21 +26,21 @@ from jsproto.errors import (
     NoResponders,
     StatusError,
 )
-from jsproto.jetstream.api import operations, procedures, upkeep
-from jsproto.jetstream.api.cluster import Placement
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.enums import ConsumerAction
-from jsproto.jetstream.api.stored import StoredMessage, Which, delete_message, stored_message
-from jsproto.jetstream.api.stream import StreamConfig
+from jsproto.jetstream.api.config.cluster import Placement
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.enums import ConsumerAction
+from jsproto.jetstream.api.config.stream import StreamConfig
+from jsproto.jetstream.api.requests import cluster, maintenance, manage
+from jsproto.jetstream.api.requests.maintenance import Purge
+from jsproto.jetstream.api.requests.messages import StoredMessage, Which, delete_message, stored_message
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.api.upkeep import Purge
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.direct import BatchOptions, DirectBatch
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.stored.direct_batch import BatchOptions, DirectBatch
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.trace.recording import Received, Sent, parse_recording
+from jsproto.trace.formats.recording import Received, Sent, parse_recording
+from jsproto.wire.client_commands import CommandReader, PubLine
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
-from jsproto.wire.line import CommandReader, PubLine
 from jsproto.wire.parser import Parser
 from tests.recordings import folder
 
@@ -113,24 +113,24 @@ def _stream(make: Callable[..., Steps[object]]) -> Ask:
 
 
 def _info(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps[object]:
-    return procedures.stream_info(api, names[0], **body)
+    return manage.stream_info(api, names[0], **body)
 
 
 def _purge(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps[object]:
-    return upkeep.purge_stream(api, names[0], Purge(body.pop("filter", ""), **body))
+    return maintenance.purge_stream(api, names[0], Purge(body.pop("filter", ""), **body))
 
 
 def _create_consumer(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps[object]:
     config = ConsumerConfig.from_wire(body["config"])
     action = ConsumerAction(body.get("action", ""))
-    return procedures.create_consumer(
+    return manage.create_consumer(
         api, str(body["stream_name"]), config, action=action, pedantic=bool(body.get("pedantic", False))
     )
 
 
 def _pause(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps[object]:
     until = Timestamp.parse(str(body["pause_until"])) if body else None
-    return upkeep.pause_consumer(api, names[0], names[1], until)
+    return maintenance.pause_consumer(api, names[0], names[1], until)
 
 
 def _which(body: dict[str, object]) -> Which:
@@ -148,34 +148,34 @@ def _placement(body: dict[str, object]) -> Placement | None:
 
 
 VERBS: Mapping[str, Ask] = {
-    "INFO": lambda api, names, body: procedures.account_info(api),
-    "STREAM.CREATE": _stream(procedures.create_stream),
-    "STREAM.UPDATE": _stream(procedures.update_stream),
+    "INFO": lambda api, names, body: manage.account_info(api),
+    "STREAM.CREATE": _stream(manage.create_stream),
+    "STREAM.UPDATE": _stream(manage.update_stream),
     "STREAM.INFO": _info,
-    "STREAM.DELETE": lambda api, names, body: procedures.delete_stream(api, names[0]),
+    "STREAM.DELETE": lambda api, names, body: manage.delete_stream(api, names[0]),
     "STREAM.PURGE": _purge,
-    "STREAM.NAMES": lambda api, names, body: procedures.stream_names(api, **body),
-    "STREAM.LIST": lambda api, names, body: procedures.streams(api, **body),
+    "STREAM.NAMES": lambda api, names, body: manage.stream_names(api, **body),
+    "STREAM.LIST": lambda api, names, body: manage.streams(api, **body),
     "STREAM.MSG.GET": lambda api, names, body: stored_message(
         api, names[0], no_headers=body.pop("no_hdr", False), which=_which(body)
     ),
     "STREAM.MSG.DELETE": _delete_message,
-    "STREAM.PEER.REMOVE": lambda api, names, body: operations.remove_peer(api, names[0], body["peer"]),
-    "STREAM.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_stream(
+    "STREAM.PEER.REMOVE": lambda api, names, body: cluster.remove_peer(api, names[0], body["peer"]),
+    "STREAM.LEADER.STEPDOWN": lambda api, names, body: cluster.step_down_stream(
         api, names[0], placement=_placement(body), wait=False
     ),
     "CONSUMER.CREATE": _create_consumer,
-    "CONSUMER.INFO": lambda api, names, body: procedures.consumer_info(api, *names),
-    "CONSUMER.DELETE": lambda api, names, body: procedures.delete_consumer(api, *names),
-    "CONSUMER.NAMES": lambda api, names, body: procedures.consumer_names(api, *names),
-    "CONSUMER.LIST": lambda api, names, body: procedures.consumers(api, *names),
+    "CONSUMER.INFO": lambda api, names, body: manage.consumer_info(api, *names),
+    "CONSUMER.DELETE": lambda api, names, body: manage.delete_consumer(api, *names),
+    "CONSUMER.NAMES": lambda api, names, body: manage.consumer_names(api, *names),
+    "CONSUMER.LIST": lambda api, names, body: manage.consumers(api, *names),
     "CONSUMER.PAUSE": _pause,
-    "CONSUMER.UNPIN": lambda api, names, body: upkeep.unpin_consumer(api, *names, body["group"]),
-    "CONSUMER.RESET": lambda api, names, body: upkeep.reset_consumer(api, *names, **body),
-    "CONSUMER.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_consumer(
+    "CONSUMER.UNPIN": lambda api, names, body: maintenance.unpin_consumer(api, *names, body["group"]),
+    "CONSUMER.RESET": lambda api, names, body: maintenance.reset_consumer(api, *names, **body),
+    "CONSUMER.LEADER.STEPDOWN": lambda api, names, body: cluster.step_down_consumer(
         api, *names, placement=_placement(body), wait=False
     ),
-    "META.LEADER.STEPDOWN": lambda api, names, body: operations.step_down_meta(api, wait=False),
+    "META.LEADER.STEPDOWN": lambda api, names, body: cluster.step_down_meta(api, wait=False),
     "DIRECT.GET": lambda api, names, body: stored_message(
         api,
         names[0],

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.jetstream.ordered import Form, OrderedConsumer, OrderedNotice
-from jsproto.jetstream.pull import PullNotice
-from jsproto.trace.recording import Received, Sent, Waited, parse_recording
+from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedNotice
+from jsproto.jetstream.pull.request import PullNotice
+from jsproto.trace.formats.recording import Received, Sent, Waited, parse_recording
+from jsproto.wire.client_commands import CommandReader, PubLine, SubLine
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
-from jsproto.wire.line import CommandReader, PubLine, SubLine
 from jsproto.wire.parser import Parser
 from tests.jetstream.ordered_rig import DELETE, Rig
 from tests.recordings import folder

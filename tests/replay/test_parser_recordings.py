@@ -10,8 +10,8 @@ from functools import cache
 
 import pytest
 
-from jsproto.trace.recording import Recording, parse_recording
-from jsproto.trace.replay import operation
+from jsproto.trace.formats.recording import Recording, parse_recording
+from jsproto.trace.replay.replay import operation
 from jsproto.wire import parser as parser_module
 from jsproto.wire.frames import Err
 from jsproto.wire.headers import Headers, status_of

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.core.conversation import Port, Wish
-from jsproto.core.procedure import Procedure
+from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import StatusError
 from jsproto.jetstream.api.errors import Asked, JetStreamError
-from jsproto.jetstream.api.ingest import FlowAck, FlowError, FlowGap, ingest_answer
-from jsproto.jetstream.api.puback import PubAck, pub_ack
-from jsproto.jetstream.api.publish import publish
-from jsproto.jetstream.batch import BatchPublish, WholeBatch
-from jsproto.jetstream.ingest import FastIngest, IngestFault
+from jsproto.jetstream.api.publishing.fast_ingest import FlowAck, FlowError, FlowGap, ingest_answer
+from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
+from jsproto.jetstream.api.requests.publish import publish
+from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
+from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestFault
 from jsproto.signals import ENDED
-from jsproto.trace.recording import Received, Sent, parse_recording
+from jsproto.trace.formats.recording import Received, Sent, parse_recording
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers, status_of
 from jsproto.wire.parser import Parser

@@ -16,19 +16,19 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
-from jsproto.core.conversation import Port
+from jsproto.core.conversation.conversation import Port
 from jsproto.errors import Disconnected
-from jsproto.jetstream.consume import Consume, ConsumeOptions
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.ledger import Ledger
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.pull import Pull, message_size
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
+from jsproto.jetstream.pull.pending_pulls import Ledger
+from jsproto.jetstream.pull.request import Pull, message_size
 from jsproto.jetstream.status import End, Rest, Verdict, judge, pending_of
-from jsproto.trace.recording import Happened, Received, Recording, Sent, parse_recording
+from jsproto.trace.formats.recording import Happened, Received, Recording, Sent, parse_recording
+from jsproto.wire.client_commands import CommandReader, PubLine, SubLine, UnsubLine
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
-from jsproto.wire.line import CommandReader, PubLine, SubLine, UnsubLine
 from jsproto.wire.parser import Parser
 from tests.recordings import folder
 

@@ -10,18 +10,18 @@ import json
 
 import pytest
 
-from jsproto.core.conversation import Port
-from jsproto.core.message import Message
-from jsproto.jetstream.ack import AckState
-from jsproto.jetstream.api.consumer import ConsumerConfig
+from jsproto.core.conversation.conversation import Port
+from jsproto.core.conversation.message import Message
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.push_options import PushOptions
-from jsproto.jetstream.pushing import Position, PushNotice
-from jsproto.jetstream.workflow import Subscribe, ensure
+from jsproto.jetstream.delivery.ack import AckState
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.push.base import Position, PushNotice
+from jsproto.jetstream.push.options import PushOptions
+from jsproto.jetstream.push.subscribe import Subscribe, ensure
+from jsproto.jetstream.push.subscription import PushSubscription
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto.trace.recording import Happened, Received, Recording, parse_recording
+from jsproto.trace.formats.recording import Happened, Received, Recording, parse_recording
 from jsproto.wire.commands import Ping, Publish
 from jsproto.wire.parser import Parser
 from tests.recordings import folder

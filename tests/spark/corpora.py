@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from jsproto.trace.format import FIRST_LINE, escaped
+from jsproto.trace.formats.format import FIRST_LINE, escaped
 
 INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1048576,"headers":true}\r\n'
 CONNECT = b'CONNECT {"verbose":false,"lang":"test","version":"1.2","headers":true}\r\n'

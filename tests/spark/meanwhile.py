@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import DataSource
 
-from jsproto_spark.link import client
+from jsproto_spark.connections import client
 from jsproto_spark.options import Use, settings_of
-from jsproto_spark.stream import StreamReader
+from jsproto_spark.read.stream import StreamReader
 from tests.spark.naive_streams import NaiveReader
 
 READERS = {"ours": StreamReader, "naive": NaiveReader}

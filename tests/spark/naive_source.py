@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import DataSource
 
-from jsproto_spark.batch import BatchReader
 from jsproto_spark.options import Read, Settings, Use, Where, Write
+from jsproto_spark.read.batch import BatchReader
 from tests.spark.naive_tasks import LeavingReading
 
 

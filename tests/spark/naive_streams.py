@@ -11,11 +11,11 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from jsproto.jetstream.errors import DataLost
-from jsproto_spark import planning
-from jsproto_spark.offsets import Offset
-from jsproto_spark.reading import Part, Reading
-from jsproto_spark.release import Release
-from jsproto_spark.stream import StreamReader
+from jsproto_spark.read import planning
+from jsproto_spark.read.offsets import Offset
+from jsproto_spark.read.range_scan import Part, Reading
+from jsproto_spark.read.release import Release
+from jsproto_spark.read.stream import StreamReader
 
 
 class NaiveReader(DataSourceStreamReader):

@@ -12,12 +12,12 @@ from datetime import timedelta
 import pyarrow as pa
 
 from jsproto.errors import Disconnected
-from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.range_rows import Rows
+from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.rows import Rows
 from jsproto.wire.headers import pairs_of
-from jsproto_spark.link import client
-from jsproto_spark.reading import Part, Reading
-from jsproto_spark.writer import Writing
+from jsproto_spark.connections import client
+from jsproto_spark.read.range_scan import Part, Reading
+from jsproto_spark.write.writer import Writing
 
 #: What a direct get appends.
 APPENDED = {

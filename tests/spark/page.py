@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jsproto_spark.columns import COLUMNS
 from jsproto_spark.options import OPTIONS, Option, Use
+from jsproto_spark.read.columns import COLUMNS
 
 _USES = {
     frozenset(Use): "all",

@@ -7,7 +7,7 @@ import json
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from jsproto_spark.options import Use, settings_of
-from jsproto_spark.stream import StreamReader
+from jsproto_spark.read.stream import StreamReader
 from tests.spark.feeding import SEQUENCES, options, read
 
 ALL = ReadAllAvailable()

@@ -18,10 +18,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from jsproto.jetstream.range_rows import DeliveredRows, StoredRows
-from jsproto_spark import arrow, bulk
-from jsproto_spark.arrow import BATCH, arrow_schema, asked, batches, record_batch
-from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Fact, chosen
+from jsproto.jetstream.range_read.rows import DeliveredRows, StoredRows
+from jsproto_spark.read import arrow, bulk
+from jsproto_spark.read.arrow import BATCH, arrow_schema, asked, batches, record_batch
+from jsproto_spark.read.columns import COLUMNS, MAP, PAIRS, Fact, chosen
 
 SPARK_TYPES = {
     "string": StringType(),

@@ -18,18 +18,18 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from jsproto.errors import Disconnected
-from jsproto.jetstream.api.checks import check_consumer
-from jsproto.jetstream.api.stream import StreamConfig, StreamSource
+from jsproto.jetstream.api.config.stream import StreamConfig, StreamSource
+from jsproto.jetstream.api.validation.rules import check_consumer
 from jsproto.jetstream.errors import DataLost
-from jsproto.jetstream.range_options import RangeOptions, Way
-from jsproto.jetstream.range_rows import StoredRows
+from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.rows import StoredRows
 from jsproto_io.blocking import connect
-from jsproto_spark import arrow, reading
-from jsproto_spark.batch import BatchReader
+from jsproto_spark.connections import client
 from jsproto_spark.errors import InvalidOption, Unreadable
-from jsproto_spark.link import client
 from jsproto_spark.options import Use, settings_of
-from jsproto_spark.reading import Reading
+from jsproto_spark.read import arrow, range_scan
+from jsproto_spark.read.batch import BatchReader
+from jsproto_spark.read.range_scan import Reading
 from jsproto_spark.source import JetStreamSource
 from tests.spark.feeding import PAYLOADS, SEQUENCES, fill, new_stream, options, read
 from tests.spark.naive_tasks import ConsumerReading, FirstRows, LeavingReading, OneLinkReading
@@ -103,7 +103,7 @@ def test_headers_that_no_column_wants_are_not_parsed(broker, monkeypatch, mode):
     def noted(feed, *rest):
         return arrow.batches((runs.append(rows) or rows for rows in feed), *rest)
 
-    monkeypatch.setattr(reading, "batches", noted)
+    monkeypatch.setattr(range_scan, "batches", noted)
 
     def parsed(schema):
         runs.clear()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.ack import AckSubject
+from jsproto.jetstream.delivery.ack import AckSubject
 from jsproto.wire.headers import pairs_of
-from jsproto_spark import bulk
+from jsproto_spark.read import bulk
 
 FORM = b"NATS/1.0\r\nOrder: %b\r\nTrace: %b\r\n\r\n"
 CONSUMER = "$JS.ACK.S.c."

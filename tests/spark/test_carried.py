@@ -18,9 +18,9 @@ from pyspark import cloudpickle
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 import pyspark_jsproto
-from jsproto_spark import carried
-from jsproto_spark.batch import BatchReader
+from jsproto_spark import code_shipping
 from jsproto_spark.options import Use, settings_of
+from jsproto_spark.read.batch import BatchReader
 from jsproto_spark.source import JetStreamSource
 from tests.spark.feeding import SEQUENCES, STREAMS, new_stream, options
 
@@ -96,14 +96,14 @@ except ModuleNotFoundError as error:
 
 @pytest.fixture(autouse=True)
 def _as_it_was(monkeypatch):
-    monkeypatch.setattr(carried, "given", None)
+    monkeypatch.setattr(code_shipping, "given", None)
 
 
 @pytest.fixture
 def given(monkeypatch):
     """The code, as in a process that was given it."""
-    code = carried.Code(b"what is packed")
-    monkeypatch.setattr(carried, "given", code)
+    code = code_shipping.Code(b"what is packed")
+    monkeypatch.setattr(code_shipping, "given", code)
     return code
 
 
@@ -175,11 +175,11 @@ def imported(path, text):
             names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
         elif isinstance(node, ast.Import):
             names = [each.name for each in node.names]
-        yield from (name for name in names if name.partition(".")[0] in carried.PACKAGES)
+        yield from (name for name in names if name.partition(".")[0] in code_shipping.PACKAGES)
 
 
 def test_whatever_is_packed_finds_what_it_imports():
-    texts = carried.json.loads(carried.bz2.decompress(carried.packed().packed))
+    texts = code_shipping.json.loads(code_shipping.bz2.decompress(code_shipping.packed().packed))
     modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in texts}
     missing = {
         (path, name)
@@ -214,7 +214,7 @@ def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_els
     reader = BatchReader(settings_of({"stream": "S"}, Use.BATCH_READ), SEQUENCES)
     heavy = cloudpickle.dumps(reader)
     again = pickle.loads(heavy)
-    monkeypatch.setattr(carried, "given", None)
+    monkeypatch.setattr(code_shipping, "given", None)
     light = cloudpickle.dumps(reader)
 
     assert given.packed in heavy
@@ -226,19 +226,19 @@ def test_a_reader_takes_the_code_with_it_where_it_came_with_code_and_nowhere_els
 
 def test_where_jsproto_is_installed_that_one_is_used(given, monkeypatch):
     path = list(sys.meta_path)
-    monkeypatch.setattr(carried, "given", None)
+    monkeypatch.setattr(code_shipping, "given", None)
     code = pickle.loads(cloudpickle.dumps(given))
 
     assert path == sys.meta_path
-    assert code is carried.given
+    assert code is code_shipping.given
     assert code.packed == given.packed
-    assert carried.opened(b"another") is code
+    assert code_shipping.opened(b"another") is code
 
 
 def test_what_is_packed_is_found_and_shows_its_lines(monkeypatch):
     texts = {"p/__init__.py": "from p import q\n", "p/q.py": "def fail():\n    raise KeyError('here')\n"}
-    packed = carried.bz2.compress(carried.json.dumps(texts).encode())
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, carried.Packed(packed)])
+    packed = code_shipping.bz2.compress(code_shipping.json.dumps(texts).encode())
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, code_shipping.Packed(packed)])
     for name in ("p", "p.q"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import p  # noqa: PLC0415 - it is nowhere else

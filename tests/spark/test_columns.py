@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from jsproto_spark.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns, places_only
 from jsproto_spark.errors import InvalidColumns, InvalidOption
+from jsproto_spark.read.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns, places_only
 
 
 def facts(*asked, headers=None):

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import jsproto
-from jsproto.trace.lint import Lint
-from jsproto.trace.reading import Trace
-from jsproto.trace.recording import Happened, Wished
+from jsproto.trace.formats.reading import Trace
+from jsproto.trace.formats.recording import Happened, Wished
+from jsproto.trace.judge.lint import Lint
 from jsproto_spark.corpus import elsewhere, rows
 from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
 from jsproto_spark.corpus.judging import _plain, judged

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.api.values import Timestamp
-from jsproto_spark.filters import Narrowing, narrowed
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto_spark.read.filters import Narrowing, narrowed
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NS = Timestamp.of(NOON).ns

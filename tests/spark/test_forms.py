@@ -3,8 +3,8 @@
 import pytest
 
 from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject
-from jsproto.jetstream.api.values import Timestamp
-from jsproto_spark.forms import Form, value_of
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto_spark.option_types import Form, value_of
 
 GOOD = [
     (Form.TEXT, "me", "me"),

@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from jsproto.errors import ConnectFailed, JsprotoError
 from jsproto_io.blocking import connect
-from jsproto_spark import link
+from jsproto_spark import connections
 from jsproto_spark.errors import Unreadable
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.source import JetStreamSource
@@ -28,9 +28,9 @@ SECRET = "hunter2"
 @pytest.fixture(autouse=True)
 def _no_connection_is_left():
     yield
-    for held in link._CLIENTS.values():
+    for held in connections._CLIENTS.values():
         held.close()
-    link._CLIENTS.clear()
+    connections._CLIENTS.clear()
 
 
 def count(url, **given):
@@ -88,14 +88,14 @@ def test_creds_in_a_file_and_in_a_variable(start_server, monkeypatch, tmp_path):
     path = tmp_path / "me.creds"
     path.write_text(creds())
     monkeypatch.setenv("SPARK_TEST_CREDS", creds())
-    with connect(server.url, credentials=link._credentials(where(credentialsFile=str(path)))) as nc:
+    with connect(server.url, credentials=connections._credentials(where(credentialsFile=str(path)))) as nc:
         fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
 
     assert 10 == count(server.url, credentialsFile=str(path))
     assert 10 == count(server.url, credentialsEnv="SPARK_TEST_CREDS")
     assert "it cannot be read: FileNotFoundError" in failure(server.url, credentialsFile=str(tmp_path / "no"))
     monkeypatch.setenv("SPARK_TEST_CREDS", "damaged")
-    link.forget(where(servers=server.url, credentialsEnv="SPARK_TEST_CREDS"))
+    connections.forget(where(servers=server.url, credentialsEnv="SPARK_TEST_CREDS"))
     assert "see option credentialsFile" in failure(server.url, credentialsEnv="SPARK_TEST_CREDS")
 
 
@@ -111,7 +111,7 @@ def test_a_seed_in_a_file(start_server, tmp_path):
     server = start_server(config=f"authorization {{ users: [ {{ nkey: {public(USER)} }} ] }}")
     path = tmp_path / "me.nk"
     path.write_text(USER.reveal())
-    with connect(server.url, credentials=link._credentials(where(nkeySeedFile=str(path)))) as nc:
+    with connect(server.url, credentials=connections._credentials(where(nkeySeedFile=str(path)))) as nc:
         fill(nc, nc.jetstream().create_stream(name="S", subjects=["S.>"], storage="memory"), 10)
 
     assert 10 == count(server.url, nkeySeedFile=str(path))
@@ -302,14 +302,14 @@ def test_an_inbox_prefix_and_an_api_prefix_are_used(start_server, monkeypatch):
 
 def test_a_process_keeps_its_connection_and_another_way_is_another_one(nats_server):
     here = where(servers=nats_server.url)
-    first = link.client(here, 1.0)
+    first = connections.client(here, 1.0)
 
-    assert first is link.client(where(servers=nats_server.url), 1.0)
-    assert first is not link.client(where(servers=nats_server.url, inboxPrefix="_MINE"), 1.0)
-    link.forget(here)
-    link.forget(here)  # twice is harmless
+    assert first is connections.client(where(servers=nats_server.url), 1.0)
+    assert first is not connections.client(where(servers=nats_server.url, inboxPrefix="_MINE"), 1.0)
+    connections.forget(here)
+    connections.forget(here)  # twice is harmless
     assert first.closed
-    assert first is not link.client(here, 1.0)
+    assert first is not connections.client(here, 1.0)
 
 
 def test_many_streams_and_apis_of_one_server_share_one_connection(start_server):
@@ -323,19 +323,19 @@ def test_many_streams_and_apis_of_one_server_share_one_connection(start_server):
             assert 0 == count(server.url, stream=name, **other)
     here = where(servers=server.url, stream=names[0], requestTimeout="3s")
 
-    assert 1 == len(link._CLIENTS)
-    assert 3.0 == link.jetstream(here, 1.0).timeout
-    assert "$OTHER" == link.jetstream(where(servers=server.url, apiPrefix="$OTHER"), 1.0).prefix
-    assert 1 == len(link._CLIENTS)
+    assert 1 == len(connections._CLIENTS)
+    assert 3.0 == connections.jetstream(here, 1.0).timeout
+    assert "$OTHER" == connections.jetstream(where(servers=server.url, apiPrefix="$OTHER"), 1.0).prefix
+    assert 1 == len(connections._CLIENTS)
 
 
 def test_a_fork_finds_no_connection(nats_server):
     # A socket that two processes share mixes their frames; Spark forks its workers from a daemon.
     here = where(servers=nats_server.url)
-    mine = link.client(here, 1.0)
+    mine = connections.client(here, 1.0)
 
     def asked():
-        theirs = link.client(here, 1.0)
+        theirs = connections.client(here, 1.0)
         assert theirs is not mine
         assert theirs.rtt() > 0
 
@@ -348,28 +348,28 @@ def test_a_question_is_asked_again_over_a_lost_link_and_a_server_that_comes_back
     here = where(servers=server.url)
     with connect(server.url) as nc:
         nc.jetstream().create_stream(name="S", subjects=["S.>"])
-    link.client(here, 5.0)
+    connections.client(here, 5.0)
     server.kill()
     server.restart()
 
-    assert "S" == link.asking(here, 20.0, lambda js: js.stream("S").info().config.name)
+    assert "S" == connections.asking(here, 20.0, lambda js: js.stream("S").info().config.name)
 
 
 def test_a_question_to_nobody_ends_with_its_patience(start_server):
     server = start_server()
     here = where(servers=server.url)
-    link.client(here, 5.0)
+    connections.client(here, 5.0)
     server.kill()
 
     with pytest.raises(ConnectFailed):
-        link.asking(here, 0.5, lambda js: js.stream("S").info())
+        connections.asking(here, 0.5, lambda js: js.stream("S").info())
 
 
 def test_the_server_is_looked_for_about_as_long_as_the_patience():
-    assert 1 == link.sweeps(0.1, 4.0)
-    assert 4 == link.sweeps(2.0, 4.0)  # 0.25, 0.5 and 1 s between them
-    assert 30 < link.sweeps(120.0, 4.0) < 40
-    assert link.sweeps(10.0, 0.001) > 30
+    assert 1 == connections.sweeps(0.1, 4.0)
+    assert 4 == connections.sweeps(2.0, 4.0)  # 0.25, 0.5 and 1 s between them
+    assert 30 < connections.sweeps(120.0, 4.0) < 40
+    assert connections.sweeps(10.0, 0.001) > 30
 
 
 def test_the_sink_reaches_the_server_in_the_same_way(start_server, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from jsproto_spark.errors import ChangedQuery
-from jsproto_spark.offsets import Offset, asked_for, meaning, same_query, unread
+from jsproto_spark.read.offsets import Offset, asked_for, meaning, same_query, unread
 
 
 def offset(seq=1, init=1, created="2026-01-01T00:00:00Z", stream="S", what="w"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.jetstream.api.values import Timestamp
+from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto_spark.errors import InvalidOption
 from jsproto_spark.options import OPTIONS, Form, Use, settings_of, values_of
 from tests.spark.naive_source import looked_up

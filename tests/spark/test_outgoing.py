@@ -5,10 +5,10 @@ import re
 import pytest
 
 from jsproto.errors import InvalidHeader
-from jsproto_spark.columns import MAP, PAIRS, Asked
 from jsproto_spark.errors import InvalidColumns
 from jsproto_spark.options import Use, settings_of
-from jsproto_spark.outgoing import outgoing
+from jsproto_spark.read.columns import MAP, PAIRS, Asked
+from jsproto_spark.write.rows import outgoing
 
 PAYLOAD = Asked("payload", "binary")
 SUBJECT = Asked("subject", "string")

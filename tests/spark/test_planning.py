@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.stream import StreamInfo
-from jsproto.jetstream.range_options import Way
-from jsproto.jetstream.range_plan import RangeFacts, split
-from jsproto_spark.planning import behind, capped, holes, there, vanished, way
+from jsproto.jetstream.api.config.stream import StreamInfo
+from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.plan import RangeFacts, split
+from jsproto_spark.read.planning import behind, capped, holes, there, vanished, way
 
 FACTS = RangeFacts(
     stream="S",

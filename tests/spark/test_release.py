@@ -8,8 +8,8 @@ import pytest
 from jsproto.errors import JsprotoError
 from jsproto_io.blocking import connect
 from jsproto_spark.errors import Unreadable
-from jsproto_spark.release import OWNER, resets
-from jsproto_spark.stream import StreamReader
+from jsproto_spark.read.release import OWNER, resets
+from jsproto_spark.read.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
 from tests.spark.naive_streams import EarlyReader, HastyReader
 from tests.spark.querying import Query

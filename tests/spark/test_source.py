@@ -9,9 +9,9 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 import pyspark_jsproto
 from jsproto_spark import source
-from jsproto_spark.batch import BatchReader, PushdownReader
 from jsproto_spark.errors import InvalidOption, Unreadable
-from jsproto_spark.writer import BatchWriter, StreamWriter
+from jsproto_spark.read.batch import BatchReader, PushdownReader
+from jsproto_spark.write.writer import BatchWriter, StreamWriter
 from tests.spark.feeding import SEQUENCES, new_stream, options
 
 ROWS = StructType([StructField("payload", BinaryType())])

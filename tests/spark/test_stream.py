@@ -7,7 +7,7 @@ import pytest
 
 from jsproto.jetstream.errors import DataLost, StreamRecreated
 from jsproto_spark.errors import ChangedQuery, TailLost, Unreadable
-from jsproto_spark.stream import StreamReader
+from jsproto_spark.read.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
 from tests.spark.naive_streams import CountingReader, NaiveReader, RepairedReader
 from tests.spark.querying import ALL, Query

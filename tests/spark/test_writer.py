@@ -13,7 +13,7 @@ from jsproto_io.blocking import connect
 from jsproto_spark.errors import InvalidColumns, Unreadable
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.source import JetStreamSource
-from jsproto_spark.writer import StreamWriter, Writing, Written
+from jsproto_spark.write.writer import StreamWriter, Writing, Written
 from tests.spark.feeding import new_stream, options
 from tests.spark.naive_tasks import JsonWriting
 from tests.spark.traps import outcome, trap

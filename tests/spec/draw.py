@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 
 import jsproto
-from jsproto.trace.diagram import mermaid, tables
+from jsproto.trace.show.diagram import mermaid, tables
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / "spec" / "machines"
@@ -27,13 +27,13 @@ LINE = "<!-- Drawn by tests/spec/draw.py from the table in {path}; write above t
 
 
 def machines():
-    """Every module that holds a table of its own, by the name of its page."""
+    """Every module that holds a table of its own, by the name of its page: its room and its file."""
     found = {}
     for info in pkgutil.walk_packages(jsproto.__path__, "jsproto."):
         module = importlib.import_module(info.name)
         table = getattr(module, "TRANSITIONS", None)
         if table and type(next(iter(table))).__module__ == info.name:
-            name = info.name.rpartition(".")[2]
+            name = "_".join(info.name.split(".")[-2:])
             assert name not in found, f"two machines are called {name}"
             found[name] = module
     return found

@@ -18,8 +18,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
-from jsproto.trace.lint import RULES, Finding, Lint  # noqa: E402
-from jsproto.trace.reading import Trace  # noqa: E402
+from jsproto.trace.formats.reading import Trace  # noqa: E402
+from jsproto.trace.judge.lint import RULES, Finding, Lint  # noqa: E402
 from tests.long.clients.scenarios import SCENARIOS  # noqa: E402
 
 SPEC = ROOT / "spec"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jsproto.testing.proof import Beforehand, prove
-from jsproto.trace.recording import parse_recording
+from jsproto.trace.formats.recording import parse_recording
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REASONS = REPOSITORY / "spec" / "model.toml"

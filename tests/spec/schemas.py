@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jsproto.jetstream.api.advisories import EVENTS
-from jsproto.jetstream.api.event_schemas import event_schema
+from jsproto.jetstream.api.events.advisories import EVENTS
+from jsproto.jetstream.api.events.schemas import event_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "spec" / "schemas"
 

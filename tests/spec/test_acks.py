@@ -8,11 +8,21 @@ from typing import get_type_hints
 
 import pytest
 
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, TERM, AckSubject, InvalidAckSubject, Nak, Next, Term
-from jsproto.trace.facts import Acked
-from jsproto.trace.ledger import Link, SeenDelivery
-from jsproto.trace.lint import RULES
-from jsproto.wire.line import PubLine
+from jsproto.jetstream.delivery.ack import (
+    ACK,
+    IN_PROGRESS,
+    NAK,
+    TERM,
+    AckSubject,
+    InvalidAckSubject,
+    Nak,
+    Next,
+    Term,
+)
+from jsproto.trace.judge.lint import RULES
+from jsproto.trace.observe.facts import Acked
+from jsproto.trace.observe.ledger import Link, SeenDelivery
+from jsproto.wire.client_commands import PubLine
 
 SPEC = tomllib.loads((Path(__file__).resolve().parents[2] / "spec/acks.toml").read_text())
 JUDGE = {rule.name: rule.judge for rule in RULES if rule.fact is Acked}

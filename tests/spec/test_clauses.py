@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.trace.lint import RULES
+from jsproto.trace.judge.lint import RULES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / "spec" / "clauses"

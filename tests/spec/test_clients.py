@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.trace.reading import Trace
-from jsproto.trace.replay import Replay
+from jsproto.trace.formats.reading import Trace
+from jsproto.trace.replay.replay import Replay
 from tests.long.clients.scenarios import SCENARIOS
 from tests.spec.judge import OURS, PAGE, TRACES, judged, page, reports, results, trace_of
 

@@ -6,8 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from jsproto.jetstream.api.checks import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES
-from jsproto.jetstream.api.codes import ERROR_CODES
+from jsproto.jetstream.api.error_codes import ERROR_CODES
+from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROWS = tomllib.loads((REPOSITORY / "spec" / "errors.toml").read_text(encoding="utf-8"))["error"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.trace.diagram import beginnings
+from jsproto.trace.show.diagram import beginnings
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ def _page(name: str) -> Path:
 
 
 def test_the_machines_that_everything_stands_on_are_found():
-    assert {"link", "ack", "consume", "fetch"} <= set(MACHINES)
+    assert {"connection_link", "delivery_ack", "pull_consume", "pull_fetch"} <= set(MACHINES)
 
 
 def test_a_module_that_only_uses_a_table_is_no_machine():

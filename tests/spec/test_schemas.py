@@ -7,9 +7,9 @@ import json
 import pytest
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api.advisories import EVENTS, read_event
-from jsproto.jetstream.api.event_schemas import NEEDED, event_schema
-from tests.jetstream.api.events import recorded_events
+from jsproto.jetstream.api.events.advisories import EVENTS, read_event
+from jsproto.jetstream.api.events.schemas import NEEDED, event_schema
+from tests.jetstream.api.events.recorded import recorded_events
 from tests.spec.schemas import FOLDER, drawn
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.trace import client
-from jsproto.trace.observer import Observer
-from jsproto.trace.reading import Trace
-from jsproto.trace.seen.requests import Requests
+from jsproto.trace.formats.reading import Trace
+from jsproto.trace.observe import client
+from jsproto.trace.observe.observer import Observer
+from jsproto.trace.observe.requests import Requests
 
 SPEC = tomllib.loads((Path(__file__).resolve().parents[2] / "spec/subjects.toml").read_text())
 CALLS = SPEC["call"]

@@ -1,13 +1,21 @@
 import pytest
 
-from jsproto.core.auth import Auth as Credentials
-from jsproto.core.connection import Connection
-from jsproto.core.events import Authenticate, Closed, Connected, Dial, Disconnected, HangUp, Upgrade
-from jsproto.core.options import Options
-from jsproto.core.servers import Server
+from jsproto.core.connection.auth import Auth as Credentials
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import (
+    Authenticate,
+    Closed,
+    Connected,
+    Dial,
+    Disconnected,
+    HangUp,
+    Upgrade,
+)
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_pool import Server
 from jsproto.errors import LocalProtocolError
-from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.consume_options import ConsumeOptions
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import NEED_DATA
 from jsproto.testing import Clock, Cutter, Pair, SimServer
 from jsproto.testing.simserver import Auth

@@ -11,7 +11,7 @@ from jsproto.testing.peer import (
     msg,
     status,
 )
-from jsproto.wire.line import PubLine, SubLine, Word
+from jsproto.wire.client_commands import PubLine, SubLine, Word
 
 
 def test_the_script_speaks_first_and_answers_what_it_expects():

@@ -16,18 +16,18 @@ from typing import Any
 from attrs import evolve
 
 from jsproto import ENDED, NEED_DATA, Headers
-from jsproto.core.options import Options
-from jsproto.core.subscription import Subscription
-from jsproto.jetstream.ack import ACK, IN_PROGRESS, NAK, Nak, Term
+from jsproto.core.connection.options import Options
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.message import JsMessage, Settlement
-from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, Nak, Term
+from jsproto.jetstream.delivery.message import JsMessage, Settlement
+from jsproto.jetstream.ordered.options import Form
 from jsproto.testing import Pair, SimServer
-from jsproto.trace.reading import read_trace
-from jsproto.trace.recorder import Recorder
-from jsproto.trace.recording import Happened, Received, Record, Sent
-from jsproto.trace.redaction import Keep
-from jsproto.trace.tape import Tape
+from jsproto.trace.formats.reading import read_trace
+from jsproto.trace.formats.recording import Happened, Received, Record, Sent
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.record.recorder import Recorder
+from jsproto.trace.record.tape import Tape
 
 SECOND = 1_000_000_000
 EXPLICIT = {"ack_policy": "explicit", "ack_wait": 30 * SECOND}

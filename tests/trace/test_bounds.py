@@ -8,12 +8,12 @@ import json
 
 import pytest
 
-from jsproto.trace import ledger, lint, observer
-from jsproto.trace.kept import kept
-from jsproto.trace.lint import Lint
-from jsproto.trace.reading import read_trace
-from jsproto.trace.recording import Happened, Received, Sent, Wished
-from jsproto.trace.seen import books
+from jsproto.trace.formats.reading import read_trace
+from jsproto.trace.formats.recording import Happened, Received, Sent, Wished
+from jsproto.trace.judge import lint
+from jsproto.trace.judge.judge_state import kept
+from jsproto.trace.judge.lint import Lint
+from jsproto.trace.observe import books, ledger, observer
 from tests.recordings import RECORDINGS, needs_recordings
 from tests.trace.plays import long_trace
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.trace.lint import Lint
-from jsproto.trace.reading import Trace, read_trace
-from jsproto.trace.redaction import Keep
-from jsproto.trace.replay import Replay
-from jsproto.trace.writing import TraceWriter
+from jsproto.trace.formats.reading import Trace, read_trace
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.formats.writing import TraceWriter
+from jsproto.trace.judge.lint import Lint
+from jsproto.trace.replay.replay import Replay
 
 FINDINGS = Path(__file__).resolve().parents[2] / "spec" / "traces" / "findings.toml"
 

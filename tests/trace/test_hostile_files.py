@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.trace.ladder import rungs
-from jsproto.trace.lint import Lint
-from jsproto.trace.reading import TraceError, read_trace
-from jsproto.trace.recording import SCHEMA, Received, Sent
-from jsproto.trace.replay import Replay
-from jsproto.trace.summary import Summary
+from jsproto.trace.formats.reading import TraceError, read_trace
+from jsproto.trace.formats.recording import SCHEMA, Received, Sent
+from jsproto.trace.judge.lint import Lint
+from jsproto.trace.replay.replay import Replay
+from jsproto.trace.show.ladder import rungs
+from jsproto.trace.show.summary import Summary
 from tests.trace.session import Session, recorded
 
 BOMB = base64.b64encode(zlib.compress(bytes(80_000_000)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsproto.trace.ledger import Interest, Link
+from jsproto.trace.observe.ledger import Interest, Link
 
 
 def interest(subject: str, line: int) -> Interest:

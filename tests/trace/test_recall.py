@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.trace.lint import RULES, Lint
-from jsproto.trace.recording import Happened, Received
+from jsproto.trace.formats.recording import Happened, Received
+from jsproto.trace.judge.lint import RULES, Lint
 from tests.trace.session import Session, pub, recorded
 
 PULL = r"MSG\.NEXT\.S\.C"

@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from jsproto.trace import ledger
-from jsproto.trace.ledger import SECOND, nanoseconds
-from jsproto.trace.lint import Lint, lint
-from jsproto.trace.reading import read_trace
-from jsproto.trace.recording import Received, Waited
-from jsproto.trace.seen.books import Books
-from jsproto.trace.standing import Standings
-from jsproto.trace.viewing import Viewing
+from jsproto.trace.formats.reading import read_trace
+from jsproto.trace.formats.recording import Received, Waited
+from jsproto.trace.judge.lint import Lint, lint
+from jsproto.trace.observe import ledger
+from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.ledger import SECOND, nanoseconds
+from jsproto.trace.show.subscription_status import Standings
+from jsproto.trace.show.view import Viewing
 
 HEAD = rb"""#jsproto-trace/2
 = a connected

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidHeader
-from jsproto.wire.blocks import pairs_of_all
+from jsproto.wire.header_blocks import pairs_of_all
 from jsproto.wire.headers import (
     EMPTY_BLOCK,
     MOST_LINES,

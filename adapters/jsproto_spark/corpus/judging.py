@@ -1,6 +1,6 @@
 """What is to be known of one trace: violations, statuses, pulls, acks, and a fingerprint of what the core made of it.
 
-Theory. The judge is `jsproto.trace.lint.Lint`, the same as behind ``jsproto lint``, and it is asked once: while it reads, what the Observer tells is
+Theory. The judge is `jsproto.trace.judge.lint.Lint`, the same as behind ``jsproto lint``, and it is asked once: while it reads, what the Observer tells is
 counted and folded into the fingerprint. So the result depends on the records alone, never on where or beside what they were judged.
 
 The fingerprint is a digest over all facts in their order, each with the line in which it showed and what was decided about it. Two versions of
@@ -16,12 +16,12 @@ from hashlib import sha256
 from typing import Any, Final, cast, final
 
 from jsproto import __version__
-from jsproto.jetstream.ack import AckSubject, InvalidAckSubject
+from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import End
-from jsproto.trace.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.ledger import ConsumerKey, Interest, Link, SeenPull
-from jsproto.trace.lint import Finding, Lint
-from jsproto.trace.recording import Record
+from jsproto.trace.formats.recording import Record
+from jsproto.trace.judge.lint import Finding, Lint
+from jsproto.trace.observe.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
+from jsproto.trace.observe.ledger import ConsumerKey, Interest, Link, SeenPull
 
 #: Verbs of acknowledgements by the beginning of their body, the longest first.
 _VERBS: Final = ((b"-NAK", "nak"), (b"+TERM", "term"), (b"+WPI", "in_progress"), (b"+NXT", "next"))

@@ -5,7 +5,7 @@
     findings.writeStream.format("console").start()
 
 Theory. Each subject is one trace in the format ``.trace``, published in pieces in their order: a piece may begin and end anywhere. What the judge
-of a trace knows is kept in Spark's state between two pieces (`jsproto.trace.kept`), so a trace of any length costs what its judge
+of a trace knows is kept in Spark's state between two pieces (`jsproto.trace.judge.judge_state`), so a trace of any length costs what its judge
 remembers and no more, and a query that restarts goes on in the middle. One that cannot be read any more says so once, as the rule
 ``trace-unreadable``, and is let be.
 
@@ -23,11 +23,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from jsproto.errors import LocalProtocolError
-from jsproto.trace import format as own
-from jsproto.trace.kept import kept, taken_up
-from jsproto.trace.lint import Finding, Lint
-from jsproto.trace.reading import MOST_LINE, lines_of, text_of
-from jsproto.trace.rules.table import Severity
+from jsproto.trace.formats import format as own
+from jsproto.trace.formats.reading import MOST_LINE, lines_of, text_of
+from jsproto.trace.judge.judge_state import kept, taken_up
+from jsproto.trace.judge.lint import Finding, Lint
+from jsproto.trace.judge.rules.table import Severity
 from jsproto_spark.corpus.judging import UNREADABLE, violation
 
 #: The store of states that this needs.

@@ -16,10 +16,10 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from jsproto.jetstream.api.values import INT64_MAX
-from jsproto.trace.client import json_object
-from jsproto.trace.reading import Trace, TraceError
-from jsproto.trace.recording import Happened, Received, Record, Sent, Waited, Wished
+from jsproto.jetstream.api.timestamps import INT64_MAX
+from jsproto.trace.formats.reading import Trace, TraceError
+from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Waited, Wished
+from jsproto.trace.observe.client import json_object
 
 #: One record. ``dir`` is its sign in the format (``<`` ``>`` ``!`` ``=`` and ``@`` for a wait), ``kind`` the name of a verb or event, ``data``
 #: the bytes, or the JSON of what belongs to a verb or event.

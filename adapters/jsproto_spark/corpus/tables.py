@@ -17,7 +17,7 @@ from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark does
 
-from jsproto.trace.reading import lines_of
+from jsproto.trace.formats.reading import lines_of
 from jsproto_spark.corpus import elsewhere, rows
 from jsproto_spark.corpus.batches import JUDGED, columns, judged_batches
 

@@ -25,8 +25,8 @@ from attrs import NOTHING, evolve, field, fields, frozen
 
 from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
+from jsproto.jetstream.api.codecs import Codec, Misfit, comparable, within
 from jsproto.jetstream.api.errors import described
-from jsproto.jetstream.api.forms import Codec, Misfit, comparable, within
 
 T = TypeVar("T")
 D = TypeVar("D")

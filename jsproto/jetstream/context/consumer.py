@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Final, Unpack, cast, final
 
 from attrs import evolve, field, frozen
 
+from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import seconds
-from jsproto.core.procedure import Procedure, Steps
-from jsproto.core.subscription import Overflow
+from jsproto.core.pubsub.subscription import Overflow
 from jsproto.errors import RequestTimeout
-from jsproto.jetstream.ack_next import AckNext
-from jsproto.jetstream.acking import UNKNOWN, Acking
-from jsproto.jetstream.api import operations, procedures, upkeep
-from jsproto.jetstream.api.cluster import Placement
-from jsproto.jetstream.api.consumer import ConsumerInfo
-from jsproto.jetstream.api.enums import PriorityPolicy
-from jsproto.jetstream.api.upkeep import Pause
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.consume import Consume
-from jsproto.jetstream.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.fetch import Fetch, Next
-from jsproto.jetstream.fetch_options import FetchMode, FetchOptions
-from jsproto.jetstream.liveness import DEFAULT_FACTOR
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.push_options import PUSH_FACTOR
-from jsproto.jetstream.settings import ConsumerSettings, seconds_of
+from jsproto.jetstream.api.config.cluster import Placement
+from jsproto.jetstream.api.config.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.enums import PriorityPolicy
+from jsproto.jetstream.api.config.settings import ConsumerSettings, seconds_of
+from jsproto.jetstream.api.requests import cluster, maintenance, manage
+from jsproto.jetstream.api.requests.maintenance import Pause
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.heartbeat import DEFAULT_FACTOR
+from jsproto.jetstream.pull.ack_next import AckNext
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
+from jsproto.jetstream.pull.fetch import Fetch, Next
+from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
+from jsproto.jetstream.push.options import PUSH_FACTOR
+from jsproto.jetstream.push.subscription import PushSubscription
 from jsproto.jetstream.status import End
 from jsproto.signals import Ended, NeedData
 
@@ -74,9 +74,7 @@ class Consumer:
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(
-            lambda: procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
-        )
+        return Procedure(lambda: manage.consumer_info(js.api, self.stream.name, self.name, timeout=seconds))
 
     def refresh(self, *, timeout: float | timedelta | None = None) -> Procedure[Consumer]:
         """A handle that knows what the server says now: its feeds keep within the limits of the consumer.
@@ -91,7 +89,7 @@ class Consumer:
         seconds = seconds_of(timeout, js.timeout)
 
         def steps() -> Steps[Consumer]:
-            info = yield from procedures.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
+            info = yield from manage.consumer_info(js.api, self.stream.name, self.name, timeout=seconds)
             return evolve(self, cached=info)
 
         return Procedure(steps)
@@ -115,7 +113,7 @@ class Consumer:
         changes = cast("Mapping[str, object]", settings)
 
         def steps() -> Steps[Consumer]:
-            info = yield from procedures.change_consumer(
+            info = yield from manage.change_consumer(
                 js.api, self.stream.name, self.name, changes, timeout=seconds
             )
             return evolve(self, cached=info)
@@ -130,9 +128,7 @@ class Consumer:
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(
-            lambda: procedures.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds)
-        )
+        return Procedure(lambda: manage.delete_consumer(js.api, self.stream.name, self.name, timeout=seconds))
 
     def pause(
         self, until: datetime | Timestamp, *, timeout: float | timedelta | None = None
@@ -173,9 +169,11 @@ class Consumer:
         """
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        begin = upkeep.sequence("seq", seq)
+        begin = maintenance.sequence("seq", seq)
         return Procedure(
-            lambda: upkeep.reset_consumer(js.api, self.stream.name, self.name, seq=begin, timeout=seconds)
+            lambda: maintenance.reset_consumer(
+                js.api, self.stream.name, self.name, seq=begin, timeout=seconds
+            )
         )
 
     def unpin(self, group: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
@@ -188,7 +186,7 @@ class Consumer:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: upkeep.unpin_consumer(js.api, self.stream.name, self.name, group, timeout=seconds)
+            lambda: maintenance.unpin_consumer(js.api, self.stream.name, self.name, group, timeout=seconds)
         )
 
     def step_down(
@@ -213,7 +211,7 @@ class Consumer:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: operations.step_down_consumer(
+            lambda: cluster.step_down_consumer(
                 js.api, self.stream.name, self.name, placement=placement, wait=wait, timeout=seconds
             )
         )
@@ -222,7 +220,7 @@ class Consumer:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: upkeep.pause_consumer(js.api, self.stream.name, self.name, until, timeout=seconds)
+            lambda: maintenance.pause_consumer(js.api, self.stream.name, self.name, until, timeout=seconds)
         )
 
     # ------------------------------------------------------------------ pulling

@@ -8,40 +8,14 @@ from typing import Unpack, final
 
 from attrs import field, frozen
 
+from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import in_seconds, seconds
-from jsproto.core.procedure import Procedure, Steps
-from jsproto.core.subscription import Overflow
+from jsproto.core.pubsub.subscription import Overflow
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.ack import ACK, Verb
-from jsproto.jetstream.api import procedures, upkeep
-from jsproto.jetstream.api.account import AccountInfo
-from jsproto.jetstream.api.advisories import MessageFate
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.dead_letters import dead_letter
-from jsproto.jetstream.api.drift import Difference
-from jsproto.jetstream.api.ingest import GapMode
-from jsproto.jetstream.api.inventory import Inventory, inventory
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
-from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings
-from jsproto.jetstream.api.stream import StreamConfig, StreamInfo
-from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
-from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
-from jsproto.jetstream.batch_rules import MOST_MESSAGES
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.context.consumer import Consumer
-from jsproto.jetstream.context.meta import Meta
-from jsproto.jetstream.context.stream import Stream
-from jsproto.jetstream.context.system import System
-from jsproto.jetstream.exactly_once import Patience, publish_once, relayed
-from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
-from jsproto.jetstream.message import JsMessage, confirmed
-from jsproto.jetstream.ordered import OrderedConsumer
-from jsproto.jetstream.ordered_config import HEARTBEAT, Form, OrderedOptions
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.push_options import PUSH_FACTOR, PushOptions
-from jsproto.jetstream.settings import (
+from jsproto.jetstream.api.config.account import AccountInfo
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.diff import Difference
+from jsproto.jetstream.api.config.settings import (
     ConsumerSettings,
     OrderedSettings,
     PushSettings,
@@ -49,10 +23,36 @@ from jsproto.jetstream.settings import (
     configured,
     seconds_of,
 )
-from jsproto.jetstream.snapshot import PATIENCE, Origin, Restore
-from jsproto.jetstream.view import Messages
-from jsproto.jetstream.window import PublishWindow
-from jsproto.jetstream.workflow import Subscribe, bind_pull
+from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
+from jsproto.jetstream.api.events.advisories import MessageFate
+from jsproto.jetstream.api.publishing.fast_ingest import GapMode
+from jsproto.jetstream.api.publishing.options import PublishOptions, PublishSettings
+from jsproto.jetstream.api.publishing.puback import PubAck
+from jsproto.jetstream.api.requests import maintenance, manage
+from jsproto.jetstream.api.requests.dead_letters import dead_letter
+from jsproto.jetstream.api.requests.inventory import Inventory, inventory
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
+from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
+from jsproto.jetstream.context.consumer import Consumer
+from jsproto.jetstream.context.meta import Meta
+from jsproto.jetstream.context.stream import Stream
+from jsproto.jetstream.context.system import System
+from jsproto.jetstream.delivery.ack import ACK, Verb
+from jsproto.jetstream.delivery.message import JsMessage, confirmed
+from jsproto.jetstream.ordered.consumer import OrderedConsumer
+from jsproto.jetstream.ordered.options import HEARTBEAT, Form, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.publish.batch import IDLE, BatchPublish, WholeBatch
+from jsproto.jetstream.publish.batch_rules import MOST_MESSAGES
+from jsproto.jetstream.publish.exactly_once import Patience, publish_once, relayed
+from jsproto.jetstream.publish.fast_ingest import FLOW, QUIET, FastIngest
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
+from jsproto.jetstream.push.options import PUSH_FACTOR, PushOptions
+from jsproto.jetstream.push.subscribe import Subscribe, bind_pull
+from jsproto.jetstream.push.subscription import PushSubscription
+from jsproto.jetstream.stored.snapshot import PATIENCE, Origin, Restore
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import publish_subject, stream_name, subscription_subject
@@ -418,7 +418,7 @@ class JetStream:
             JetStreamNotEnabled: no JetStream here, or no such domain.
         """
         seconds = seconds_of(timeout, self.timeout)
-        return Procedure(lambda: procedures.account_info(self.api, timeout=seconds))
+        return Procedure(lambda: manage.account_info(self.api, timeout=seconds))
 
     @property
     def meta(self) -> Meta:
@@ -466,9 +466,7 @@ class JetStream:
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
-            lambda: procedures.create_stream(
-                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
-            )
+            lambda: manage.create_stream(self.api, made, pedantic=pedantic, strict=strict, timeout=seconds)
         )
 
     def update_stream(
@@ -499,9 +497,7 @@ class JetStream:
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
-            lambda: procedures.update_stream(
-                self.api, made, pedantic=pedantic, strict=strict, timeout=seconds
-            )
+            lambda: manage.update_stream(self.api, made, pedantic=pedantic, strict=strict, timeout=seconds)
         )
 
     def create_or_update_stream(
@@ -531,7 +527,7 @@ class JetStream:
         made = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
         return self._stream(
-            lambda: procedures.create_or_update_stream(
+            lambda: manage.create_or_update_stream(
                 self.api, made, pedantic=pedantic, strict=strict, compare=compare, timeout=seconds
             )
         )
@@ -557,7 +553,7 @@ class JetStream:
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(
-            lambda: procedures.stream_info(
+            lambda: manage.stream_info(
                 self.api,
                 stream,
                 subjects_filter=subjects_filter,
@@ -573,21 +569,21 @@ class JetStream:
             StreamNotFound: no such stream.
         """
         seconds = seconds_of(timeout, self.timeout)
-        return Procedure(lambda: procedures.delete_stream(self.api, stream, timeout=seconds))
+        return Procedure(lambda: manage.delete_stream(self.api, stream, timeout=seconds))
 
     def stream_names(
         self, *, subject: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[Listed[str]]:
         """Names of all streams, or of those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
-        return Procedure(lambda: procedures.stream_names(self.api, subject=subject, timeout=seconds))
+        return Procedure(lambda: manage.stream_names(self.api, subject=subject, timeout=seconds))
 
     def streams(
         self, *, subject: str = "", timeout: float | timedelta | None = None
     ) -> Procedure[Listed[StreamInfo]]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
-        return Procedure(lambda: procedures.streams(self.api, subject=subject, timeout=seconds))
+        return Procedure(lambda: manage.streams(self.api, subject=subject, timeout=seconds))
 
     def inventory(
         self, *, consumers: bool = True, timeout: float | timedelta | None = None
@@ -803,7 +799,7 @@ class JetStream:
         subscription_subject(subject)
 
         def steps() -> Steps[Stream]:
-            name = yield from upkeep.stream_by_subject(self.api, subject, timeout=seconds)
+            name = yield from maintenance.stream_by_subject(self.api, subject, timeout=seconds)
             return Stream(js=self, name=name)
 
         return Procedure(steps)
@@ -827,7 +823,7 @@ class JetStream:
         """
         wanted = configured(StreamConfig, config, settings)
         seconds = seconds_of(timeout, self.timeout)
-        return Procedure(lambda: upkeep.stream_drift(self.api, wanted, timeout=seconds))
+        return Procedure(lambda: maintenance.stream_drift(self.api, wanted, timeout=seconds))
 
     def _stream(self, asking: Callable[[], Steps[StreamInfo]]) -> Procedure[Stream]:
         def steps() -> Steps[Stream]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, final
 
 from attrs import frozen
 
-from jsproto.core.procedure import Procedure
-from jsproto.jetstream.api import stored
-from jsproto.jetstream.api.stored import StoredMessage, Which
-from jsproto.jetstream.api.upkeep import sequence
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.direct import PAGE, PAGE_BYTES, BatchOptions, DirectBatch
-from jsproto.jetstream.settings import seconds_of
+from jsproto.core.conversation.procedure import Procedure
+from jsproto.jetstream.api.config.settings import seconds_of
+from jsproto.jetstream.api.requests import messages
+from jsproto.jetstream.api.requests.maintenance import sequence
+from jsproto.jetstream.api.requests.messages import StoredMessage, Which
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.stored.direct_batch import PAGE, PAGE_BYTES, BatchOptions, DirectBatch
 
 if TYPE_CHECKING:
     from jsproto.jetstream.context.stream import Stream  # noqa: TC004 - nobody resolves the field's type
@@ -218,7 +218,7 @@ class StoredMessages:
         seconds = seconds_of(timeout, js.timeout)
         sequence("seq", seq)
         return Procedure(
-            lambda: stored.delete_message(js.api, self.stream.name, seq, erase=erase, timeout=seconds)
+            lambda: messages.delete_message(js.api, self.stream.name, seq, erase=erase, timeout=seconds)
         )
 
     def _one(
@@ -226,10 +226,10 @@ class StoredMessages:
     ) -> Procedure[StoredMessage]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)
-        stored.headerless(direct=direct, no_headers=no_headers)
+        messages.headerless(direct=direct, no_headers=no_headers)
         anyone = (self.direct and not no_headers) if direct is None else direct
         return Procedure(
-            lambda: stored.stored_message(
+            lambda: messages.stored_message(
                 js.api, self.stream.name, which, direct=anyone, no_headers=no_headers, timeout=seconds
             )
         )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, final
 
 from attrs import frozen
 
-from jsproto.core.procedure import Procedure
-from jsproto.jetstream.api import operations
-from jsproto.jetstream.api.cluster import Placement
-from jsproto.jetstream.settings import seconds_of
+from jsproto.core.conversation.procedure import Procedure
+from jsproto.jetstream.api.config.cluster import Placement
+from jsproto.jetstream.api.config.settings import seconds_of
+from jsproto.jetstream.api.requests import cluster as operations
 
 if TYPE_CHECKING:
     from jsproto.jetstream.context.jetstream import JetStream  # noqa: TC004 - nobody resolves the field's type

@@ -8,43 +8,43 @@ from typing import TYPE_CHECKING, Unpack, cast, final
 
 from attrs import evolve, field, frozen
 
-from jsproto.core.procedure import Procedure, Steps
+from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.api import operations, procedures, upkeep
-from jsproto.jetstream.api.cluster import Placement
-from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
-from jsproto.jetstream.api.drift import Difference
-from jsproto.jetstream.api.enums import AckPolicy, ConsumerAction
-from jsproto.jetstream.api.ingest import GapMode
-from jsproto.jetstream.api.listed import Listed
-from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
-from jsproto.jetstream.api.publish_checks import check_batching, check_publish, check_window, refuse
-from jsproto.jetstream.api.publish_options import PublishOptions, PublishSettings, asked_for
-from jsproto.jetstream.api.stream import StreamInfo
-from jsproto.jetstream.api.upkeep import Purge
-from jsproto.jetstream.api.values import Timestamp
-from jsproto.jetstream.batch import IDLE, BatchPublish, WholeBatch
-from jsproto.jetstream.batch_rules import MOST_MESSAGES
-from jsproto.jetstream.context.consumer import Consumer
-from jsproto.jetstream.context.messages import StoredMessages
-from jsproto.jetstream.ingest import FLOW, QUIET, FastIngest
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer
-from jsproto.jetstream.ordered_config import Form
-from jsproto.jetstream.range_options import BYTES, MESSAGES, RangeOptions, Way
-from jsproto.jetstream.range_options import PATIENCE as STALLED_AFTER
-from jsproto.jetstream.range_plan import RangeFacts, RangePlan, plan_of
-from jsproto.jetstream.range_reader import RangeReader
-from jsproto.jetstream.settings import (
+from jsproto.jetstream.api.config.cluster import Placement
+from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.config.diff import Difference
+from jsproto.jetstream.api.config.enums import AckPolicy, ConsumerAction
+from jsproto.jetstream.api.config.settings import (
     ConsumerSettings,
     OrderedSettings,
     StreamSettings,
     configured,
     seconds_of,
 )
-from jsproto.jetstream.snapshot import MAX_BYTES, PATIENCE, Snapshot
-from jsproto.jetstream.window import PublishWindow
+from jsproto.jetstream.api.config.stream import StreamInfo
+from jsproto.jetstream.api.publishing.fast_ingest import GapMode
+from jsproto.jetstream.api.publishing.options import PublishOptions, PublishSettings, asked_for
+from jsproto.jetstream.api.publishing.puback import PubAck
+from jsproto.jetstream.api.requests import cluster, maintenance, manage
+from jsproto.jetstream.api.requests.maintenance import Purge
+from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
+from jsproto.jetstream.api.timestamps import Timestamp
+from jsproto.jetstream.api.validation.publish_rules import check_batching, check_publish, check_window, refuse
+from jsproto.jetstream.context.consumer import Consumer
+from jsproto.jetstream.context.messages import StoredMessages
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import OrderedConsumer
+from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.publish.batch import IDLE, BatchPublish, WholeBatch
+from jsproto.jetstream.publish.batch_rules import MOST_MESSAGES
+from jsproto.jetstream.publish.fast_ingest import FLOW, QUIET, FastIngest
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.range_read.options import BYTES, MESSAGES, RangeOptions, Way
+from jsproto.jetstream.range_read.options import PATIENCE as STALLED_AFTER
+from jsproto.jetstream.range_read.plan import RangeFacts, RangePlan, plan_of
+from jsproto.jetstream.range_read.reader import RangeReader
+from jsproto.jetstream.stored.snapshot import MAX_BYTES, PATIENCE, Snapshot
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import HeaderItems
 from jsproto.wire.subjects import consumer_name, stream_name
@@ -307,7 +307,7 @@ class Stream:
         changes = cast("Mapping[str, object]", settings)
 
         def steps() -> Steps[Stream]:
-            info = yield from procedures.change_stream(js.api, self.name, changes, timeout=seconds)
+            info = yield from manage.change_stream(js.api, self.name, changes, timeout=seconds)
             return evolve(self, cached=info)
 
         return Procedure(steps)
@@ -343,7 +343,7 @@ class Stream:
         """
         seconds = seconds_of(timeout, self.js.timeout)
         wishes = Purge(filter_subject, seq, keep)
-        return Procedure(lambda: upkeep.purge_stream(self.js.api, self.name, wishes, timeout=seconds))
+        return Procedure(lambda: maintenance.purge_stream(self.js.api, self.name, wishes, timeout=seconds))
 
     def seal(self, *, timeout: float | timedelta | None = None) -> Procedure[Stream]:
         """Close it for good: nothing can be stored, deleted or changed any more.
@@ -376,7 +376,7 @@ class Stream:
             raise InvalidConfig(f"expected another name than {self.name!r} for a copy of it")
 
         def steps() -> Steps[Stream]:
-            info = yield from upkeep.copy_stream(js.api, self.name, changes, timeout=seconds)
+            info = yield from maintenance.copy_stream(js.api, self.name, changes, timeout=seconds)
             return evolve(self, name=info.config.name, cached=info)
 
         return Procedure(steps)
@@ -403,7 +403,7 @@ class Stream:
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
         return Procedure(
-            lambda: operations.step_down_stream(
+            lambda: cluster.step_down_stream(
                 js.api, self.name, placement=placement, wait=wait, timeout=seconds
             )
         )
@@ -421,7 +421,7 @@ class Stream:
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(lambda: operations.remove_peer(js.api, self.name, peer, timeout=seconds))
+        return Procedure(lambda: cluster.remove_peer(js.api, self.name, peer, timeout=seconds))
 
     def evacuate_peer(self, peer: str, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Let another server take over what one has of it; only then that one leaves the group (2.15).
@@ -437,7 +437,7 @@ class Stream:
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(lambda: operations.evacuate_peer(js.api, self.name, peer, timeout=seconds))
+        return Procedure(lambda: cluster.evacuate_peer(js.api, self.name, peer, timeout=seconds))
 
     def cancel_move(self, *, timeout: float | timedelta | None = None) -> Procedure[None]:
         """Let its group stay as it was before a change that is still under way, such as a move (2.15).
@@ -450,7 +450,7 @@ class Stream:
         """
         js = self.js
         seconds = seconds_of(timeout, js.timeout)
-        return Procedure(lambda: operations.cancel_stream_move(js.api, self.name, timeout=seconds))
+        return Procedure(lambda: cluster.cancel_stream_move(js.api, self.name, timeout=seconds))
 
     def snapshot(
         self,
@@ -599,7 +599,7 @@ class Stream:
         """
         made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
         return self._consumer(
-            lambda: procedures.create_or_update_consumer(
+            lambda: manage.create_or_update_consumer(
                 self.js.api,
                 self.name,
                 made,
@@ -613,12 +613,12 @@ class Stream:
     def consumer_names(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[str]]:
         """Names of all its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
-        return Procedure(lambda: procedures.consumer_names(self.js.api, self.name, timeout=seconds))
+        return Procedure(lambda: manage.consumer_names(self.js.api, self.name, timeout=seconds))
 
     def consumers(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[ConsumerInfo]]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.js.timeout)
-        return Procedure(lambda: procedures.consumers(self.js.api, self.name, timeout=seconds))
+        return Procedure(lambda: manage.consumers(self.js.api, self.name, timeout=seconds))
 
     # ------------------------------------------------------------------ reading in order
 
@@ -780,7 +780,7 @@ class Stream:
         seconds = seconds_of(timeout, self.js.timeout)
 
         def steps() -> Steps[RangePlan]:
-            info = yield from procedures.stream_info(self.js.api, self.name, timeout=seconds)
+            info = yield from manage.stream_info(self.js.api, self.name, timeout=seconds)
             return plan_of(
                 RangeFacts.of(info), lo=lo, hi=hi, partitions=partitions, max_messages=max_messages, way=way
             )
@@ -807,8 +807,8 @@ class Stream:
         """
         wanted = configured(ConsumerConfig, config, settings)
         seconds = seconds_of(timeout, self.js.timeout)
-        upkeep.named(wanted)
-        return Procedure(lambda: upkeep.consumer_drift(self.js.api, self.name, wanted, timeout=seconds))
+        maintenance.named(wanted)
+        return Procedure(lambda: maintenance.consumer_drift(self.js.api, self.name, wanted, timeout=seconds))
 
     def _put(
         self,
@@ -822,7 +822,7 @@ class Stream:
     ) -> Procedure[Consumer]:
         made, seconds = self._wished(config, settings), seconds_of(timeout, self.js.timeout)
         return self._consumer(
-            lambda: procedures.create_consumer(
+            lambda: manage.create_consumer(
                 self.js.api,
                 self.name,
                 made,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, final
 
 from attrs import frozen
 
-from jsproto.core.gather import STALL, Gather
 from jsproto.core.numbers import check_number
-from jsproto.jetstream.api import system
+from jsproto.core.pubsub.request_all import STALL, Gather
+from jsproto.jetstream.api.config.settings import seconds_of
 from jsproto.jetstream.api.document import Document
-from jsproto.jetstream.api.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
-from jsproto.jetstream.api.system import ServerAnswer
-from jsproto.jetstream.settings import seconds_of
+from jsproto.jetstream.api.events.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
+from jsproto.jetstream.api.requests import system
+from jsproto.jetstream.api.requests.system import ServerAnswer
 from jsproto.wire.subjects import consumer_name, stream_name
 
 if TYPE_CHECKING:

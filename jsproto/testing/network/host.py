@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Protocol, final
 
-from jsproto.core.events import Event
+from jsproto.core.connection.events import Event
 from jsproto.testing.link import Machine
 from jsproto.testing.network.cable import Cable
 
 
 class Client(Machine, Protocol):
-    """A machine that also hears how much the transport holds: `jsproto.core.connection.Connection`, or one's own."""
+    """A machine that also hears how much the transport holds: `jsproto.core.connection.connection.Connection`, or one's own."""
 
     def transport_unsent(self, unsent: int, now: float) -> None:
         """How many bytes the transport still holds."""

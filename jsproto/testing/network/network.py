@@ -19,15 +19,15 @@ from heapq import heappop, heappush
 from typing import Final, final
 from zlib import crc32
 
-from jsproto.core.events import Authenticate, Dial, HangUp, Upgrade
+from jsproto.core.connection.events import Authenticate, Dial, HangUp, Upgrade
 from jsproto.errors import ConnectFailed, JsprotoError, TlsUnavailable
 from jsproto.testing.chance import Chance
 from jsproto.testing.network.cable import Cable
 from jsproto.testing.network.host import Host
 from jsproto.testing.network.pipe import End, Road, joined
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.disk import Image
-from jsproto.trace.recording import Happened, Received, Record, Sent
+from jsproto.testing.simserver.account.disk import Image
+from jsproto.trace.formats.recording import Happened, Received, Record, Sent
 
 #: So many moments without time passing are a machine that talks to itself.
 _MOST_MOMENTS: Final = 2_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jsproto.trace.framing import Framer, Piece
+from jsproto.trace.formats.framing import Framer, Piece
 
 
 class Frame(NamedTuple):

@@ -12,9 +12,9 @@ from base64 import b64decode
 from typing import Final, NamedTuple
 
 from jsproto.testing.proof.frames import Frame, FrameReader
-from jsproto.testing.simserver.documents import integer, read, table, text
-from jsproto.trace.meaning import delivered_as
-from jsproto.trace.recording import Recording
+from jsproto.testing.simserver.values.documents import integer, read, table, text
+from jsproto.trace.formats.recording import Recording
+from jsproto.trace.show.describe import delivered_as
 
 _SIZE: Final = re.compile(rb"Nats-Msg-Size: (\d+)\r\n")
 _PIN: Final = re.compile(rb"Nats-Pin-Id: [^\r]*\r\n")

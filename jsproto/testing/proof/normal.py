@@ -11,8 +11,8 @@ import re
 from typing import Final
 
 from jsproto.testing.proof.frames import Frame
-from jsproto.testing.simserver.documents import is_list, is_table, read
-from jsproto.testing.simserver.gotime import ZERO_TIME
+from jsproto.testing.simserver.values.documents import is_list, is_table, read
+from jsproto.testing.simserver.values.gotime import ZERO_TIME
 
 #: Members of INFO that belong to one server at one time.
 INFO_VARIES: Final = frozenset(

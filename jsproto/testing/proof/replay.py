@@ -16,8 +16,8 @@ from jsproto.testing.proof.ids import Ids
 from jsproto.testing.proof.normal import normal
 from jsproto.testing.proof.scene import Beforehand, base_of, grace_of, notes_of, server_of
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.documents import integer, is_table, text
-from jsproto.trace.recording import Happened, Received, Record, Recording, Sent, Waited
+from jsproto.testing.simserver.values.documents import integer, is_table, text
+from jsproto.trace.formats.recording import Happened, Received, Record, Recording, Sent, Waited
 
 #: Seconds by which a frame may come earlier or later than recorded.
 TOLERANCE: Final = 0.08

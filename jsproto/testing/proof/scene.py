@@ -13,8 +13,8 @@ from typing import Final, final
 from attrs import frozen
 
 from jsproto.testing.simserver import Auth, Permissions, SimServer
-from jsproto.testing.simserver.gotime import EPOCH_NS, SECOND, parse_rfc3339
-from jsproto.trace.recording import Recording
+from jsproto.testing.simserver.values.gotime import EPOCH_NS, SECOND, parse_rfc3339
+from jsproto.trace.formats.recording import Recording
 
 _STAMP: Final = re.compile(
     rb"\$JS\.ACK\.S\.C\.1\.1\.1\.(\d{19})\.|Nats-Sequence: 1\r\nNats-Time-Stamp: ([^\r]+)\r\n"

@@ -12,8 +12,8 @@ wire with code 501 and noted in :attr:`SimServer.not_modelled`; nothing is quiet
 
 from __future__ import annotations
 
-from jsproto.testing.simserver.profile import PROFILES, Profile
 from jsproto.testing.simserver.server import SimServer
 from jsproto.testing.simserver.session import Auth, Permissions
+from jsproto.testing.simserver.values.profile import PROFILES, Profile
 
 __all__ = ["PROFILES", "Auth", "Permissions", "Profile", "SimServer"]

@@ -17,16 +17,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from jsproto.errors import LocalProtocolError, shorten
-from jsproto.testing.simserver.acks import Mistaken
-from jsproto.testing.simserver.api import Api
-from jsproto.testing.simserver.disk import Image
-from jsproto.testing.simserver.documents import Table, read, table
-from jsproto.testing.simserver.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
-from jsproto.testing.simserver.jetstream import API_PREFIX, JetStream
-from jsproto.testing.simserver.profile import profile_of
-from jsproto.testing.simserver.routing import Lottery, Router, Subscription
+from jsproto.testing.simserver.account.api import Api
+from jsproto.testing.simserver.account.disk import Image
+from jsproto.testing.simserver.account.jetstream import API_PREFIX, JetStream
+from jsproto.testing.simserver.account.routing import Lottery, Router, Subscription
+from jsproto.testing.simserver.consumers.acks import Mistaken
 from jsproto.testing.simserver.session import Auth, Permissions, Session
-from jsproto.wire.line import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
+from jsproto.testing.simserver.values.documents import Table, read, table
+from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
+from jsproto.testing.simserver.values.profile import profile_of
+from jsproto.wire.client_commands import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
 
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND
@@ -300,7 +300,7 @@ class SimServer:
         self._halt()
 
     def image(self, now: float, *, consumers_only: bool = False) -> Image:
-        """What the disk holds at this moment, if everything written is on it; see `jsproto.testing.simserver.disk`."""
+        """What the disk holds at this moment, if everything written is on it; see `jsproto.testing.simserver.account.disk`."""
         self._live_until(now)
         return Image(self._jetstream, consumers_only=consumers_only)
 

@@ -13,12 +13,12 @@ from typing import Final, Protocol, final
 from attrs import field, frozen
 
 from jsproto.jetstream.api.patterns import literal, valid
-from jsproto.testing.simserver.documents import is_table, read
-from jsproto.testing.simserver.gotime import SECOND
-from jsproto.testing.simserver.profile import Profile
-from jsproto.testing.simserver.routing import Subscription
-from jsproto.testing.simserver.subjects import matches
-from jsproto.wire.line import (
+from jsproto.testing.simserver.account.routing import Subscription
+from jsproto.testing.simserver.values.documents import is_table, read
+from jsproto.testing.simserver.values.gotime import SECOND
+from jsproto.testing.simserver.values.profile import Profile
+from jsproto.testing.simserver.values.subjects import matches
+from jsproto.wire.client_commands import (
     MAX_CONTROL_LINE_EXCEEDED,
     MAX_PAYLOAD_VIOLATION,
     UNKNOWN_OPERATION,

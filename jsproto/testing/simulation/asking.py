@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
-from jsproto.core.message import Message
-from jsproto.core.procedure import Procedure
-from jsproto.core.request import request
-from jsproto.core.subscription import Subscription
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Procedure
+from jsproto.core.pubsub.request import request
+from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import Disconnected, JsprotoError, NoResponders, RequestTimeout
 from jsproto.signals import NEED_DATA
 from jsproto.testing.chance import Chance

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.fetch import Fetch, FetchMode, FetchOptions, Next
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions, Next
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance

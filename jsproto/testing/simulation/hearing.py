@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation, Stage
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation, Stage
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.push import PushSubscription
-from jsproto.jetstream.workflow import Subscribe
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.push.subscribe import Subscribe
+from jsproto.jetstream.push.subscription import PushSubscription
 from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
-from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.values.documents import Table
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.reading import Reader
 from jsproto.testing.simulation.worker import World

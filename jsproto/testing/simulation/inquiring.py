@@ -10,18 +10,18 @@ from typing import cast
 
 from attrs import frozen
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import InvalidResponse, JsprotoError
-from jsproto.jetstream.api.account import AccountInfo
-from jsproto.jetstream.api.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.account import AccountInfo
+from jsproto.jetstream.api.config.consumer import ConsumerInfo
+from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import MessageNotFound
-from jsproto.jetstream.api.stored import StoredMessage
-from jsproto.jetstream.api.stream import StreamInfo
+from jsproto.jetstream.api.requests.messages import StoredMessage
 from jsproto.jetstream.context.jetstream import JetStream
 from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
-from jsproto.testing.simserver.store import Stored
+from jsproto.testing.simserver.streams.store import Stored
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
 from jsproto.wire.headers import Headers

@@ -28,11 +28,11 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.message import JsMessage
+from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.consumers import Consumer
-from jsproto.testing.simserver.pull_consumers import PullConsumer
-from jsproto.testing.simserver.streams import Stream
+from jsproto.testing.simserver.consumers.consumers import Consumer
+from jsproto.testing.simserver.consumers.pull_consumers import PullConsumer
+from jsproto.testing.simserver.streams.streams import Stream
 from jsproto.wire.frames import PAYLOAD, REPLY
 
 

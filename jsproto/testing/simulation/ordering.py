@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.api.consumer import ConsumerConfig
-from jsproto.jetstream.api.enums import ReplayPolicy
+from jsproto.jetstream.api.config.consumer import ConsumerConfig
+from jsproto.jetstream.api.config.enums import ReplayPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.consume_options import ConsumeOptions
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer, OrderedState
-from jsproto.jetstream.ordered_config import Form, OrderedOptions
-from jsproto.jetstream.view import Messages
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedState
+from jsproto.jetstream.ordered.options import Form, OrderedOptions
+from jsproto.jetstream.ordered.view import Messages
+from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final, cast
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
-from jsproto.jetstream.window import Outcome, PublishResult, PublishWindow
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation
+from jsproto.jetstream.publish.window import Outcome, PublishResult, PublishWindow
 from jsproto.signals import NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken

@@ -7,18 +7,18 @@ from typing import Final, cast
 
 from attrs import evolve
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation, Wish
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation, Wish
 from jsproto.errors import JsprotoError, OutboundFull
-from jsproto.jetstream.ack import IN_PROGRESS, NAK, TERM, Nak
 from jsproto.jetstream.api.errors import ConsumerNotFound, StreamNotFound
-from jsproto.jetstream.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
+from jsproto.jetstream.delivery.ack import IN_PROGRESS, NAK, TERM, Nak
+from jsproto.jetstream.delivery.message import AckedAll, JsMessage, Settlement
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.message import AckedAll, JsMessage, Settlement
+from jsproto.jetstream.pull.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
 from jsproto.jetstream.status import End
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance
-from jsproto.testing.simserver.documents import Table, integer
+from jsproto.testing.simserver.values.documents import Table, integer
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.worker import Worker, World
 

@@ -14,14 +14,14 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Wish
-from jsproto.core.options import Options
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto.core.conversation.conversation import Wish
 from jsproto.testing.chance import Chance
 from jsproto.testing.network import Host, Network, Road
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.documents import Table
-from jsproto.testing.simserver.gotime import to_nanos
+from jsproto.testing.simserver.values.documents import Table
+from jsproto.testing.simserver.values.gotime import to_nanos
 from jsproto.testing.simulation.asking import Asks
 from jsproto.testing.simulation.catching import Catches
 from jsproto.testing.simulation.fetching import Fetches
@@ -35,7 +35,7 @@ from jsproto.testing.simulation.reading import Consumes, Shares, Steady
 from jsproto.testing.simulation.scenario import CALM, QUIET, READERS, Scenario, Work, drawn
 from jsproto.testing.simulation.trouble import Trouble
 from jsproto.testing.simulation.worker import Household, Worker
-from jsproto.trace.recording import Record
+from jsproto.trace.formats.recording import Record
 
 _STREAM: Final = "S"
 #: Messages leave the stream after so many seconds: longer than a storm and its calm.

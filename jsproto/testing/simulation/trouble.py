@@ -7,9 +7,9 @@ from typing import Final, Protocol, final
 
 from jsproto.testing.network import Network, Road
 from jsproto.testing.network.cable import Cable
-from jsproto.testing.simserver.disk import Image
-from jsproto.testing.simserver.documents import integer
-from jsproto.testing.simserver.gotime import rfc3339, to_nanos
+from jsproto.testing.simserver.account.disk import Image
+from jsproto.testing.simserver.values.documents import integer
+from jsproto.testing.simserver.values.gotime import rfc3339, to_nanos
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.worker import Household
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Final, Protocol, final
 
-from jsproto.core.connection import Connection
-from jsproto.core.conversation import Conversation
-from jsproto.core.events import Connected, Event, Notice, Ready
-from jsproto.jetstream.pull import PullNotice
-from jsproto.jetstream.pushing import PushNotice
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Connected, Event, Notice, Ready
+from jsproto.core.conversation.conversation import Conversation
+from jsproto.jetstream.pull.request import PullNotice
+from jsproto.jetstream.push.base import PushNotice
 from jsproto.testing.chance import Chance
-from jsproto.testing.simserver.documents import Table
+from jsproto.testing.simserver.values.documents import Table
 from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
 
 #: Notices of heartbeats that did not come.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from jsproto.core.conversation import Call
-from jsproto.core.message import Message
-from jsproto.core.procedure import Now, Sleep, Steps
+from jsproto.core.conversation.conversation import Call
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Now, Sleep, Steps
 
 
 def refusal(code: int, err_code: int, description: str = "no") -> dict[str, object]:

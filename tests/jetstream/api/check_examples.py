@@ -1,11 +1,11 @@
-"""An example for each rule of `jsproto.jetstream.api.checks`: what the server refuses for that reason first."""
+"""An example for each rule of `jsproto.jetstream.api.validation.rules`: what the server refuses for that reason first."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jsproto.jetstream.api.cluster import Placement
-from jsproto.jetstream.api.stream import (
+from jsproto.jetstream.api.config.cluster import Placement
+from jsproto.jetstream.api.config.stream import (
     ConsumerLimits,
     ExternalStream,
     Republish,

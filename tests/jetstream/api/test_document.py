@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig, InvalidResponse
-from jsproto.jetstream.api.account import AccountInfo
-from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.codecs import DURATION, INTEGER, LABELS, NAME, TEXTS, Many
+from jsproto.jetstream.api.config.account import AccountInfo
+from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.config.stream import ConsumerLimits, StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.document import Document, Nested, mapping, member, of, table, unechoed
 from jsproto.jetstream.api.envelope import parse_object, to_json
-from jsproto.jetstream.api.forms import DURATION, INTEGER, LABELS, NAME, TEXTS, Many
-from jsproto.jetstream.api.puback import PubAck
-from jsproto.jetstream.api.stream import ConsumerLimits, StreamConfig, StreamInfo, StreamState
-from jsproto.jetstream.api.values import Duration
+from jsproto.jetstream.api.publishing.puback import PubAck
+from jsproto.jetstream.api.timestamps import Duration
 
 
 @frozen(kw_only=True, repr=False)

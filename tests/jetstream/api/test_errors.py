@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import ApiError, InvalidResponse, ServerError
-from jsproto.jetstream.api.codes import BY_ERR_CODE
+from jsproto.jetstream.api.error_codes import BY_ERR_CODE
 from jsproto.jetstream.api.errors import (
     CLASS_OF,
     CLASSES,

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from jsproto.errors import InvalidResponse
-from jsproto.jetstream.api.account import AccountInfo
 from jsproto.jetstream.api.answers import AnswerType
-from jsproto.jetstream.api.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.config.account import AccountInfo
+from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
+from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.envelope import answer, members_or_error, parse_object, to_json
 from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError
-from jsproto.jetstream.api.puback import PubAck, pub_ack
-from jsproto.jetstream.api.stream import StreamConfig, StreamInfo, StreamState
+from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 
 PREFIX = "io.nats.jetstream.api.v1."
 ZERO = "0001-01-01T00:00:00Z"

@@ -11,7 +11,7 @@ import anyio
 from talk import ask, play
 
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.ordered.options import Form
 
 ADAPTER, BACKEND = sys.argv[3:5]
 connect = importlib.import_module(f"jsproto_io.{ADAPTER}").connect

@@ -10,7 +10,7 @@ from talk import ask_and_wait, done
 
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.ordered_config import Form
+from jsproto.jetstream.ordered.options import Form
 from jsproto_io.blocking import connect
 
 QUICK = {"expires": 5.0, "idle_heartbeat": 1.0}

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from jsproto.core.connection import Connection
-from jsproto.core.events import Authenticate, Connected, Dial, Disconnected, Event, Upgrade
-from jsproto.core.options import Options, Tls
-from jsproto.jetstream.window import PublishWindow
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.events import Authenticate, Connected, Dial, Disconnected, Event, Upgrade
+from jsproto.core.connection.options import Options, Tls
+from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.testing import Chance, Host, Network, Road, SimServer
 from jsproto.testing.network import Restless
-from jsproto.trace.recording import Happened, Received, Sent
+from jsproto.trace.formats.recording import Happened, Received, Sent
 
 
 class Listens:

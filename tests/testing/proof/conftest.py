@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from jsproto.trace.recording import parse_recording
+from jsproto.trace.formats.recording import parse_recording
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
 from jsproto.testing.proof.scene import base_of, grace_of, notes_of, server_of
-from jsproto.testing.simserver.gotime import EPOCH_NS
+from jsproto.testing.simserver.values.gotime import EPOCH_NS
 
 
 def test_settings_are_found_in_the_notes(recorded):

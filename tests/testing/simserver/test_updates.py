@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.testing.simserver.test_consumers import acks, info, numbers, take
+from tests.testing.simserver.consumers.test_consumers import acks, info, numbers, take
 
 
 def update(client, **config):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jsproto.jetstream.consume import ConsumeState
+from jsproto.jetstream.pull.consume import ConsumeState
 from jsproto.testing.simulation import RuleBroken
 from jsproto.testing.simulation.reading import Consumes
 

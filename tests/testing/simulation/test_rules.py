@@ -7,12 +7,12 @@ import re
 import pytest
 from attrs import evolve
 
-from jsproto.jetstream.api import procedures
-from jsproto.jetstream.ordered_pushes import Pushes
-from jsproto.jetstream.ordered_replay import ReplayWatch
-from jsproto.jetstream.position import Position
-from jsproto.jetstream.pulling import PullFeed
-from jsproto.jetstream.pushing import PushFeed
+from jsproto.jetstream.api.requests import manage
+from jsproto.jetstream.ordered.push_source import Pushes
+from jsproto.jetstream.ordered.replay_check import ReplayWatch
+from jsproto.jetstream.ordered.resume_point import Position
+from jsproto.jetstream.pull.base import PullFeed
+from jsproto.jetstream.push.base import PushFeed
 from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.oracle import Books
@@ -121,7 +121,7 @@ def test_no_foreign_answer_is_taken_for_a_listing(said):
 
 
 def test_an_answer_that_is_taken_for_an_empty_listing_is_seen(monkeypatch):
-    monkeypatch.setattr(procedures, "answer", lambda body, about, expected: {"total": 0})
+    monkeypatch.setattr(manage, "answer", lambda body, about, expected: {"total": 0})
 
     assert broken("list") == "outcome"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from jsproto.jetstream.consume import Consume
+from jsproto.jetstream.pull.consume import Consume
 from jsproto.testing.simulation import Report, RuleBroken, Scenario, Simulation, drawn, fault_of, shrunk
 
 SCENARIO = drawn(11, 0.3)

@@ -8,17 +8,17 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from jsproto.core.connection import Connection
-from jsproto.jetstream.consume import Consume
+from jsproto.core.connection.connection import Connection
 from jsproto.jetstream.credit import Credit
-from jsproto.jetstream.fetch import Fetch
-from jsproto.jetstream.ledger import Ledger
-from jsproto.jetstream.message import JsMessage
-from jsproto.jetstream.ordered import OrderedConsumer
+from jsproto.jetstream.delivery.message import JsMessage
+from jsproto.jetstream.ordered.consumer import OrderedConsumer
+from jsproto.jetstream.publish.window import PublishWindow
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.fetch import Fetch
+from jsproto.jetstream.pull.pending_pulls import Ledger
 from jsproto.jetstream.status import End
-from jsproto.jetstream.window import PublishWindow
 from jsproto.testing.network import Restless
-from jsproto.testing.simserver.push_consumers import PushConsumer
+from jsproto.testing.simserver.consumers.push_consumers import PushConsumer
 from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn, measured
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.scenario import CALM

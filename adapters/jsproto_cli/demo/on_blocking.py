@@ -1,0 +1,139 @@
+"""The ORDERS story through the blocking adapter, as somebody who uses jsproto would write it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from jsproto.jetstream.api.errors import StreamNotFound
+from jsproto_cli.demo.story import (
+    COMPLETED,
+    CONSUMERS,
+    ORDERS,
+    PROCESSED,
+    RECEIVED,
+    SAMPLED,
+    SAMPLES,
+    STREAM,
+    SUBJECTS,
+    Fate,
+    Ledger,
+    StreamInTheWay,
+    fate,
+    message_id,
+    order_of,
+    payload,
+)
+from jsproto_io.blocking import connect
+
+if TYPE_CHECKING:
+    from jsproto_io.blocking import SyncConsumer, SyncJetStream, SyncStream
+
+#: By when the server has worked off every ack, in seconds.
+SETTLED: Final = 5.0
+#: How often the stream is made anew until it is empty.
+TRIES: Final = 20
+
+
+def play(url: str) -> tuple[str, Ledger]:
+    """Play it on the server at ``url``; gives the server's version and what was counted."""
+    begun = time.monotonic()
+    ledger = Ledger("blocking")
+    with connect(url) as nc:
+        js = nc.jetstream()
+        _refuse_existing(js)
+        orders = _empty_stream(js)
+        try:
+            with nc.subscribe(SAMPLES) as samples:
+                _story(js, orders, ledger)
+                while not ledger.all_sampled():
+                    samples.next(SETTLED)
+                    ledger.sampled += 1
+        finally:
+            orders.delete()
+        version = nc.info.version
+    ledger.seconds = time.monotonic() - begun
+    return version, ledger
+
+
+def _refuse_existing(js: SyncJetStream) -> None:
+    try:
+        js.stream_info(STREAM)
+    except StreamNotFound:
+        return
+    raise StreamInTheWay
+
+
+def _empty_stream(js: SyncJetStream) -> SyncStream:
+    """The stream, made anew until it is empty: a server that is not done deleting an old one may give it back."""
+    orders = js.create_stream(name=STREAM, subjects=SUBJECTS)
+    for _ in range(TRIES):
+        info = orders.info()
+        if not info.state.messages:
+            break
+        orders.delete()
+        orders = js.create_stream(name=STREAM, subjects=SUBJECTS)
+    return orders
+
+
+def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
+    new = orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED)
+    dispatch = orders.create_consumer(
+        durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
+    )
+
+    for order in [*range(1, ORDERS + 1), 1]:  # the first one comes twice, and is known by its id
+        ack = js.publish(RECEIVED, payload(order), msg_id=message_id(order, "received"))
+        ledger.stored_one(duplicate=ack.duplicate)
+
+    watching = js.subscribe("ORDERS.*", ack_policy="none", deliver_policy="last", sample_freq=SAMPLED)
+    with watching as monitor:  # MONITOR: whatever is stored from here on is pushed to it
+        monitor.ready()
+
+        with new.consume(max_messages=ORDERS) as messages:
+            for msg in messages:
+                order, delivery = order_of(msg.payload), msg.metadata.num_delivered
+                ledger.delivered("NEW", delivery)
+                what = fate(order, delivery)
+                if what is Fate.ACK:
+                    ack = js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
+                    ledger.stored_one(duplicate=ack.duplicate)
+                    msg.ack()
+                elif what is Fate.SEND_BACK:
+                    msg.nak()
+                else:
+                    msg.term()
+                ledger.settled("NEW", what)
+                if ledger.all_settled("NEW"):
+                    break
+
+        with dispatch.fetch(ORDERS - 1) as messages:
+            for msg in messages:
+                ledger.delivered("DISPATCH", msg.metadata.num_delivered)
+                ack = js.publish(
+                    COMPLETED, msg.payload, msg_id=message_id(order_of(msg.payload), "completed")
+                )
+                ledger.stored_one(duplicate=ack.duplicate)
+                msg.ack()
+                ledger.settled("DISPATCH", Fate.ACK)
+
+        while not ledger.all_watched():
+            msg = monitor.next(SETTLED)
+            ledger.watched(msg.metadata.stream_sequence)
+        monitor.unsubscribe()
+
+    for consumer in (new, dispatch):
+        _look(consumer, ledger)
+    info = orders.info()
+    ledger.stored = info.state.messages
+    ledger.consumers = sorted(orders.consumer_names())
+
+
+def _look(consumer: SyncConsumer, ledger: Ledger) -> None:
+    """What the server says at the end; it works acks off in its own time, so ask until none is open."""
+    deadline = time.monotonic() + SETTLED
+    info = consumer.info()
+    while info.num_ack_pending and time.monotonic() < deadline:
+        info = consumer.info()
+    floor = (info.ack_floor.consumer_seq, info.ack_floor.stream_seq)
+    ledger.standing(info.name, floor=floor, unsettled=info.num_ack_pending + info.num_pending)

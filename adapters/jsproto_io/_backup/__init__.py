@@ -1,0 +1,1 @@
+"""Folders with backups, and the progress of writing and reading them."""

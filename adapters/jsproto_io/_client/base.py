@@ -1,0 +1,615 @@
+"""What the clients of all adapters have in common, and nothing that waits.
+
+A client owns one `Driver`. After every input it *pumps*: obeys the orders, wakes the waiters, writes the bytes, arms the
+one deadline. How each of these is done is the adapter's; that they are done in this order is said here, once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+import weakref
+from collections.abc import Coroutine, Sequence
+from datetime import timedelta
+from functools import partial, reduce
+from typing import Final, NoReturn, TypeVar, cast, final
+
+from attrs import evolve
+
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.dispatcher import Stats
+from jsproto.core.connection.events import Authenticate, Dial, HangUp, Upgrade
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_pool import Server, at_addresses
+from jsproto.core.conversation.conversation import Conversation
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
+from jsproto.core.numbers import seconds
+from jsproto.driver import ANY_TIME, Driver, Order, Seat, no_conversation
+from jsproto.errors import (
+    AuthorizationFailed,
+    ConnectFailed,
+    ConnectionClosed,
+    ConversationClosed,
+    InvalidConfig,
+    InvalidCredentials,
+    InvalidSubject,
+    JsprotoError,
+    LinkError,
+    LocalProtocolError,
+    RequestTimeout,
+    TlsFailed,
+    cut,
+    shorten,
+)
+from jsproto.jetstream.context import JetStream
+from jsproto.jetstream.delivery.ack import NAK, AckState
+from jsproto.jetstream.delivery.message import JsMessage, Settlement
+from jsproto.jetstream.pull.ack_next import AckNext
+from jsproto.jetstream.pull.consume import Consume
+from jsproto.jetstream.pull.fetch import Fetch
+from jsproto.jetstream.pull.request import OpenPull
+from jsproto.jetstream.status import End
+from jsproto.trace.record.recorder import Recorder
+from jsproto.wire.frames import Delivery, Info
+from jsproto.wire.headers import HeaderItems, Headers
+from jsproto_io._client.event_logger import Watch, watchers_of
+from jsproto_io._client.options import ConnectOptions, Servers, check_words, options_of
+from jsproto_io._client.recording import tape_of
+from jsproto_io._layers.proxies import Tunnel, tunnel_of
+from jsproto_io._layers.stack import Layer, Over
+from jsproto_io._layers.tls import Filter, TlsFiles
+from jsproto_io._layers.websocket_options import Speaker, WebSocket, speaker
+from jsproto_io._transport.backend import Place
+from jsproto_io._transport.network import Network, network_here, refuse_real_sockets
+
+T = TypeVar("T")
+
+#: Commands that are worth a write before the turn ends in which they were made; a write costs what a few of them cost.
+MANY: Final = 128
+#: Seconds that an acknowledgement waits for room, unless its caller says otherwise.
+SETTLE_PATIENCE: Final = 5.0
+
+
+class CoreMessage(Message):
+    """A core message in the hands of the client that it came through."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, frame: Delivery, client: object) -> None:  # pyright: ignore[reportMissingSuperCall]
+        # Not through super().__init__: this runs once for each message, and the call would cost half as much again.
+        self.frame = frame
+        self._headers: Headers | None = None
+        self._client = client
+
+    def _answered(self) -> str:
+        """Where its answer goes.
+
+        Raises:
+            InvalidSubject: nobody waits for an answer.
+        """
+        if not self.reply:
+            raise InvalidSubject(
+                f"expected a message with a reply subject, the one on {shorten(self.subject)} wants no answer"
+            )
+        return self.reply
+
+
+@final
+class _NotYet:
+    """Stands where a connection will be, and says so to whoever asks it for anything.
+
+    A client could say it itself, for attributes that are missing; but Python finds all attributes of a class with ``__getattr__`` slowly, and each ack needs ten.
+    """
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise not_entered()
+
+
+def not_entered() -> ConversationClosed:
+    """The error for a verb of a client that has no connection yet."""
+    return ConversationClosed(
+        "expected a connected client: enter connect(...) with a with statement (async with, if the client has await)"
+    )
+
+
+_NOT_YET: Final = _NotYet()
+
+
+class Base:
+    """A client without its ways of waiting. ``MESSAGE`` is what its feeds of stored messages make, ``CORE`` what the others make."""
+
+    __slots__ = (
+        "__weakref__",
+        "_barred",
+        "_begun",
+        "_broken",
+        "_certificates",
+        "_connection",
+        "_driver",
+        "_jetstream",
+        "_layer",
+        "_network",
+        "_options",
+        "_owes",
+        "_secure",
+        "_speaker",
+        "_tunnel",
+        "_watchers",
+        "_web",
+        "_words",
+    )
+
+    MESSAGE: type[JsMessage]
+    CORE: type[CoreMessage]
+
+    def __init__(self, servers: Servers, options: ConnectOptions, *, ask: bool) -> None:
+        check_words(options)
+        self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
+        if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
+            self._certificates.context()  # that files are wrong is said at once
+        self._layer: Layer | None = None
+        #: Whether the stream refused what was written last: what follows waits for the next link.
+        self._broken = False
+        #: Whether the layer has answers for a peer that does not read.
+        self._owes = False
+        self._secure = False
+        self._words = options
+        self._web = options.get("websocket") or WebSocket()
+        self._tunnel = tunnel_of(options.get("proxy"))
+        self._jetstream = options.get("jetstream") or JetStream()
+        self._watchers = watchers_of(options.get("watch"))
+        self._options: Options = options_of(servers, ask=ask, **options)
+        self._speaker: Speaker | None = (
+            speaker() if any(server.web for server in self._options.servers) else None
+        )
+        self._begun = False
+        self._barred: JsprotoError | None = None
+        self._network: Network | None = None
+        self._connection: Connection = cast("Connection", _NOT_YET)
+        self._driver: Driver = cast("Driver", _NOT_YET)
+
+    # ------------------------------------------------------------------ what it shows
+
+    def __repr__(self) -> str:
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        options: Options | None = getattr(self, "_options", None)
+        if options is None:
+            return f"<{kind}: not made, its options were refused>"
+        name = "" if options.name is None else f" {shorten(options.name)}"
+        connection: object = self._connection
+        if not isinstance(connection, Connection):
+            servers = ",".join(str(server) for server in options.servers)
+            return f"<{kind}{name} for {cut(servers)}: not entered>"
+        if self._barred is not None:
+            state = f"closed, {self._barred}"
+        elif connection.connected or connection.closed:
+            state = "connected" if connection.connected else "closed"
+        else:
+            state = f"not connected ({connection.state.name})"
+        return f"<{kind}{name} at {connection.server}: {state}>"
+
+    @property
+    def info(self) -> Info:
+        """The newest INFO of the server.
+
+        Raises:
+            ConversationClosed: none has come yet.
+        """
+        info = self._connection.info
+        if info is None:
+            raise ConversationClosed("expected a client that was connected, no INFO has come yet")
+        return info
+
+    @property
+    def name(self) -> str | None:
+        """What this client is called, as the server was told."""
+        return self._options.name
+
+    @property
+    def server(self) -> Server:
+        """The server of the present link or attempt."""
+        return self._connection.server
+
+    @property
+    def stats(self) -> Stats:
+        """Counters since the client was connected."""
+        return self._connection.stats
+
+    @property
+    def connected(self) -> bool:
+        """Whether a link is up now, and this process may use it."""
+        return self._begun and self._barred is None and self._connection.connected
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over; a client that was never entered is not."""
+        return self._begun and (self._barred is not None or self._connection.closed)
+
+    def _js(self, domain: str | None, prefix: str | None, timeout: float | timedelta | None) -> JetStream:
+        """JetStream of the client's options, or as it is told otherwise."""
+        own = self._jetstream
+        if domain is not None or prefix is not None:
+            own = JetStream(domain=domain, prefix=prefix, timeout=own.timeout)
+        return own if timeout is None else evolve(own, timeout=timeout)
+
+    def _words_of_a_probe(self, timeout: float | timedelta) -> ConnectOptions:
+        """Options for a client that looks at one address, once."""
+        probe: ConnectOptions = {"connect_sweeps": 1, "connect_timeout": timeout, "ignore_gossip": True}
+        words: ConnectOptions = {**self._words, **probe}
+        words.pop("record", None)  # an incident of this client is not in the links of a probe
+        words.pop("watch", None)  # and who watches this client would take the end of a probe for its end
+        return words
+
+    def _probed(self, server: Server, places: Sequence[Place]) -> list[Server]:
+        """What probes look at: the server at each of these addresses, or as it is named, where a proxy looks up its name."""
+        return [server] if self._named() else at_addresses(server, [str(place[4][0]) for place in places])
+
+    def _named(self) -> bool:
+        """Whether nobody here looks up the names of servers: a proxy does, or there is no real network."""
+        return self._tunnel is not None or self._network is not None
+
+    # ------------------------------------------------------------------ driving
+
+    def _find_network(self) -> Network | None:
+        """Find out what to dial in, before anything else.
+
+        Raises:
+            LocalProtocolError: a model server is active that cannot serve a client here.
+        """
+        if not self._begun:
+            self._network = network_here()
+        return self._network
+
+    def _begin(self, now: float) -> None:
+        """Make the connection, which asks to dial at once.
+
+        Raises:
+            ConversationClosed: this client was entered before.
+            InvalidConfig: it is to be recorded, and the file cannot be made.
+        """
+        if self._begun:
+            raise ConversationClosed("expected a new client, this one was entered before: connect anew")
+        record = self._words.get("record")
+        tape = None if record is None else tape_of(record)
+        self._begun = True
+        self._connection = (
+            Connection(self._options, entropy=os.urandom, now=now)
+            if tape is None
+            else Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
+        )
+        self._driver = Driver(self._connection, self)
+        self._driver.attend(Watch(self, self._watchers))
+        _CLIENTS.add(self)
+
+    def _opened(self, conversation: Conversation[T], now: float) -> Seat:
+        """Open a conversation; a feed of stored messages makes messages of this client's colour."""
+        made = getattr(conversation, "message", None)
+        if made is JsMessage:
+            setattr(conversation, "message", self.MESSAGE)  # noqa: B010 - only feeds of messages have it
+        elif made is Message:
+            setattr(conversation, "message", partial(self.CORE, client=self))  # noqa: B010
+        return self._driver.open(conversation, now)
+
+    def _give_back(self, item: object) -> None:
+        """An item was taken and will reach nobody: an open message goes back to the server at once."""
+        if isinstance(item, JsMessage):
+            with contextlib.suppress(JsprotoError):  # then the server delivers it again after its ack_wait
+                self._connection.settle(Settlement(item, NAK), ANY_TIME)
+
+    def _pump(self) -> None:
+        """Drain the outputs of the connection: events, bytes, deadline."""
+        connection = self._connection
+        driver = self._driver
+        driver.collect()
+        while driver.orders:
+            self._obey(driver.orders.popleft())
+            driver.collect()
+        choked = connection.choked
+        if self._owes and not connection.clogged:
+            self._answer()
+        data = b"" if self._broken else connection.data_to_send()
+        if data:
+            if self._layer is not None:
+                data = self._layer.sent(data)
+            self._write(data)
+            if choked:
+                driver.collect()
+        self._wake_all()
+        self._arm(connection.next_deadline())
+
+    def _wake_all(self) -> None:
+        driver = self._driver
+        if driver.woken:
+            woken, driver.woken = driver.woken, []
+            for waiter in woken:
+                self._wake(waiter)
+
+    def _obey(self, order: Order) -> None:
+        if isinstance(order, Dial):
+            self._layer = None
+            self._broken = self._owes = False
+            self._secure = order.secure
+            if self._network is None:
+                try:
+                    refuse_real_sockets()
+                except LocalProtocolError as error:
+                    self._failed(error)
+                    return
+            self._dial(order.server if self._tunnel is None else self._tunnel.entrance)
+        elif isinstance(order, Authenticate):
+            self._authenticate(order)
+        elif isinstance(order, Upgrade):
+            self._cover(order.server, secure=True)
+        else:
+            data = self._connection.data_to_send()
+            layer, self._layer = self._layer, None
+            if layer is not None:
+                data = (layer.sent(data) if data else b"") + layer.goodbye()
+            if data:
+                self._write(data)
+            self._hang_up()
+
+    # ------------------------------------------------------------------ layers: TLS and WebSocket
+
+    def _cover(self, server: Server, *, secure: bool, tunnel: Tunnel | None = None) -> None:
+        """Begin to put over the stream that is open what stands between it and the connection."""
+        try:
+            layer = self._layer = self._layers(server, secure=secure, tunnel=tunnel)
+            layer.begin()
+        except (JsprotoError, ValueError) as error:  # ValueError: a name that no certificate can show
+            self._hang_up()
+            self._failed(
+                error
+                if isinstance(error, JsprotoError)
+                else TlsFailed(f"expected TLS with {server}: {error}")
+            )
+        else:
+            self._write(layer.outgoing())
+
+    def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> Layer:
+        """What stands over the stream, from the lowest on: the way through a proxy, TLS, a WebSocket; one of them at least."""
+        layers: list[Layer] = []
+        if tunnel is not None:
+            layers.append(tunnel.layer(server))
+        if secure:
+            given = self._certificates
+            layers.append(Filter(given.context() if isinstance(given, TlsFiles) else given, server))
+        if server.web and self._speaker is not None:
+            layers.append(self._speaker(self._web, server))
+        return reduce(lambda lower, upper: Over(upper, lower), layers)
+
+    def _opened_stream(self, now: float) -> None:
+        """The byte stream is open."""
+        server = self._connection.server
+        if self._secure or server.web or self._tunnel is not None:
+            self._cover(server, secure=self._secure, tunnel=self._tunnel)
+        else:
+            self._connection.transport_up(now)
+
+    def _arrived(self, data: bytes, now: float) -> None:
+        """Bytes came from the stream."""
+        if self._layer is None:
+            self._connection.receive_data(data, now)
+        else:
+            self._heard(self._layer, data, now)
+
+    def _heard(self, layer: Layer, data: bytes, now: float) -> None:
+        """They came through a layer."""
+        stood = layer.stands
+        try:
+            said = layer.received(data)
+        except LinkError as error:
+            self._write(layer.outgoing())
+            self._layer = None
+            self._hang_up()
+            self._failed(error)
+            return
+        if self._connection.clogged:
+            self._owes = True
+        else:
+            self._answer()
+        if layer.stands and not stood:
+            self._connection.transport_up(now)
+        if said:
+            self._connection.receive_data(said, now)
+        if layer.ended and not self._leaving():
+            self._hang_up()
+            self._failed(layer.parting)
+
+    def _answer(self) -> None:
+        """Write what the layer has to say of its own accord."""
+        self._owes = False
+        answer = self._layer.outgoing() if self._layer is not None else b""
+        if answer:
+            self._write(answer)
+
+    def _leaving(self) -> bool:
+        """Whether the connection has left this stream already; it may be waiting for the next one."""
+        self._driver.collect()
+        return any(isinstance(order, HangUp) for order in self._driver.orders)
+
+    def _why(self, error: Exception | None) -> Exception | None:
+        """Why the stream is gone, which with a layer over it must not end without a word."""
+        layer, self._layer = self._layer, None
+        return error if error is not None or layer is None or layer.ended else layer.cut()
+
+    # ------------------------------------------------------------------ who may use it
+
+    def _bar(self, error: JsprotoError) -> None:
+        """Give the connection up without a word to the server. Every later verb raises this error."""
+        self._barred = error
+        self._drop()
+
+    # ------------------------------------------------------------------ what an adapter adds
+
+    def _drop(self) -> None:
+        """Close this process's copy of the socket. Write nothing, and leave alone what a parent process may share."""
+
+    def _dial(self, server: Server) -> None:
+        """Begin to open a byte stream; later `transport_up` or `transport_down`."""
+        raise NotImplementedError
+
+    def _authenticate(self, order: Authenticate) -> None:
+        """Find credentials; then or later `authenticate` or `authentication_failed`."""
+        raise NotImplementedError
+
+    def _hang_up(self) -> None:
+        """Close the byte stream or stop opening it, without waiting and without `transport_down`."""
+        raise NotImplementedError
+
+    def _failed(self, error: Exception | None) -> None:
+        """The byte stream is gone: say `transport_down`; a pump follows."""
+        raise NotImplementedError
+
+    def _write(self, data: bytes) -> None:
+        """Hand bytes to the byte stream and say `transport_unsent`."""
+        raise NotImplementedError
+
+    def _wake(self, waiter: object) -> None:
+        """Let a waiter look again."""
+        raise NotImplementedError
+
+    def _arm(self, deadline: float | None) -> None:
+        """Note when `handle_tick` is due."""
+        raise NotImplementedError
+
+
+#: Every client that was entered and is still referenced.
+_CLIENTS: Final[weakref.WeakSet[Base]] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """Bar every client in the child of a fork: the parent keeps the connections."""
+    for client in list(_CLIENTS):
+        if not client.closed:
+            client._bar(  # noqa: SLF001 - the hook and the client are one thing
+                ConnectionClosed(
+                    f"the connection belongs to process {os.getppid()}, this is its fork {os.getpid()}: connect anew"
+                )
+            )
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forked)
+
+
+def unresolved(server: Server, error: Exception) -> ConnectFailed:
+    """What it means that a name has no address."""
+    seen = "none in time" if type(error) is TimeoutError else f"{type(error).__name__}: {error}"
+    return ConnectFailed(f"expected addresses of {server}, got {seen}")
+
+
+def answer_of(order: Authenticate, given: object) -> Auth:
+    """The answer to who was asked for credentials.
+
+    Raises:
+        InvalidCredentials: it is something else.
+    """
+    if isinstance(given, Auth):
+        return given
+    seen = type(given).__name__
+    if isinstance(given, Coroutine):
+        given.close()  # nobody here can wait for it
+    raise InvalidCredentials(f"expected an Auth as credentials for {order.server}, got {seen}")
+
+
+def refusal_of(order: Authenticate, error: Exception) -> JsprotoError:
+    """What it means that asking for credentials raised: a typed error, and no secret that was in it."""
+    if isinstance(error, JsprotoError):
+        return error
+    return AuthorizationFailed(
+        f"expected credentials for {order.server}, asking for them raised {type(error).__name__}"
+    )
+
+
+def alarm(timeout: float | timedelta) -> Procedure[None]:
+    """A conversation with the clock alone: it ends when so much time has passed.
+
+    Raises:
+        InvalidConfig: it is no duration.
+    """
+    wait = seconds("timeout", timeout, above=False)
+
+    def steps() -> Steps[None]:
+        yield Sleep(wait)
+
+    return Procedure(steps)
+
+
+def conversation_of(given: Conversation[T]) -> Conversation[T]:
+    """What a user gave to be read or filled.
+
+    Raises:
+        InvalidConfig: it is no conversation.
+    """
+    seen: object = given
+    if isinstance(seen, str):
+        raise InvalidConfig(
+            f"expected a conversation, got the text {shorten(seen)}: the stream of that name is"
+            f" nc.jetstream().stream({shorten(seen)})"
+        )
+    if not isinstance(seen, Conversation):
+        raise no_conversation(seen)
+    return given
+
+
+def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:
+    """The error for a reader who waited for so long."""
+    return RequestTimeout(f"expected an item of {type(feed).__name__} within {timeout:g} s, none came")
+
+
+def run_dry(feed: Conversation[T]) -> JsprotoError:
+    """The error for a reader who wants one item more than there are: it says how the feed ended."""
+    reason: object = getattr(feed, "reason", None)
+    how = f" ({reason.name})" if isinstance(reason, End) else ""
+    return feed.too_late(f"expected another item of {type(feed).__name__}, it has ended{how}")
+
+
+def no_result(conversation: Conversation[T]) -> JsprotoError:
+    """The error for whoever wants the one result of a conversation that ended without."""
+    return conversation.too_late(f"expected a result of {type(conversation).__name__}, it ended without")
+
+
+def reason_of(feed: Conversation[T]) -> End | None:
+    """How a feed of stored messages ended; ``None`` before, and for other feeds.
+
+    Raises:
+        JsprotoError: it ended badly.
+    """
+    if feed.ended and feed.error is not None:
+        raise feed.error
+    reason: object = getattr(feed, "reason", None)
+    return reason if isinstance(reason, End) else None
+
+
+def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:
+    """The open pulls of a feed that pulls, oldest first; none of any other."""
+    return feed.pulls(now) if isinstance(feed, (Consume, Fetch)) else ()
+
+
+def unsettled(item: object) -> bool:
+    """Whether a handler gave a message back without a word about it."""
+    return isinstance(item, JsMessage) and item.said in {AckState.OPEN, AckState.CUMULATIVE}
+
+
+def hands_back(feed: Conversation[T]) -> bool:
+    """Whether a feed wants its messages back, and gives the next for it."""
+    return isinstance(feed, AckNext) and not feed.ended
+
+
+def headers_of(given: HeaderItems | None) -> Headers | None:
+    """Headers as commands want them.
+
+    Raises:
+        InvalidHeader: a name or value that no header can carry.
+    """
+    return given if given is None or isinstance(given, Headers) else Headers(given)
+
+
+def failure_of(result: object) -> JsprotoError | None:
+    """The error that a result of a sink stands for, if it stands for one."""
+    error = getattr(result, "error", None)
+    return error if isinstance(error, JsprotoError) else None

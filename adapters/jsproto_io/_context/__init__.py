@@ -1,0 +1,1 @@
+"""What contexts of the ``nats`` CLI say, as arguments of `connect`."""

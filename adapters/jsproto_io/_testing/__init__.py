@@ -1,0 +1,1 @@
+"""The contract of adapters, and the servers that it is checked against."""

@@ -1,0 +1,1 @@
+"""Transports: one byte stream after another, for each way of waiting."""

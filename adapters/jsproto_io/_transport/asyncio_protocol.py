@@ -1,0 +1,218 @@
+"""One byte stream of the client on asyncio, from dialling to its end: a protocol that its transport calls.
+
+Theory. What comes is handed to the connection in the transport's own call, and pumped there; what is written goes to the transport. Once nobody wants
+the stream any more, what was written has ``close_timeout`` to leave.
+"""
+
+# ruff: noqa: SLF001 - client and link are one thing in two classes
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol, cast, final
+
+from jsproto.core.connection.connection import Connection
+from jsproto.core.connection.options import Options
+from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.selector_socket import CHUNK
+
+
+class Owner(Protocol):
+    """The client, as its link sees it."""
+
+    _connection: Connection
+    _options: Options
+    _loop: asyncio.AbstractEventLoop
+    _links: set[Link]
+    _now: Callable[[], float]
+
+    def _opened_stream(self, now: float) -> None: ...
+
+    def _arrived(self, data: bytes, now: float) -> None: ...
+
+    def _failed(self, error: Exception | None) -> None: ...
+
+    def _received(self) -> None: ...
+
+    def _pump(self) -> None: ...
+
+
+@final
+class Link(asyncio.BufferedProtocol):
+    """One byte stream, from dialling to its end.
+
+    Attributes:
+        broken: the stream has refused what was written; ``connection_lost`` will say why.
+        client: who uses it; ``None`` once nobody wants it any more.
+        unsent: what it held when it was asked last, or has refused.
+    """
+
+    __slots__ = (
+        "_bound",
+        "_end",
+        "_keep",
+        "_room",
+        "broken",
+        "client",
+        "dialling",
+        "lost",
+        "stream",
+        "transport",
+        "unsent",
+    )
+
+    def __init__(self, client: Owner) -> None:
+        self.client: Owner | None = client
+        self.broken = False
+        self.unsent = 0
+        self.dialling: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+        self.stream: socket.socket | None = None
+        self.lost: asyncio.Future[None] = client._loop.create_future()
+        self._keep = client._links
+        self._bound = client._options.close_timeout
+        self._end: asyncio.TimerHandle | None = None
+        self._room = memoryview(bytearray(CHUNK))
+
+    def write(self, data: bytes) -> None:
+        """Have it sent."""
+        transport = self.transport
+        if transport is None:
+            return
+        held = transport.get_write_buffer_size()
+        transport.write(data)
+        self.broken = transport.is_closing()
+        # A transport that breaks forgets what it held.
+        self.unsent = held + len(data) if self.broken else transport.get_write_buffer_size()
+
+    def hang_up(self) -> None:
+        """Nobody wants it any more: let what was written leave, for a while, or stop dialling."""
+        self.client = None
+        if self.transport is None:
+            if self.dialling is not None:
+                self.dialling.cancel()
+            return
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._end = self.lost.get_loop().call_later(self._bound, self.transport.abort)
+
+    def drop(self) -> None:
+        """Close this process's copy of the socket, without a word to the peer or to the event loop."""
+        self.client = None
+        if self.stream is not None:
+            self.stream.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The stream is open."""
+        self.transport = cast("asyncio.Transport", transport)
+        client = self.client
+        if client is None:
+            self.transport.abort()
+            return
+        self._keep.add(self)
+        self.transport.set_write_buffer_limits(high=client._options.outbound_low)
+        client._opened_stream(client._now())
+        client._pump()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes go; a plain protocol would be given new memory of 256 KiB each time."""
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes came."""
+        self.heard(self._room[:nbytes].tobytes())
+
+    def heard(self, data: bytes) -> None:
+        """These bytes came."""
+        client = self.client
+        if client is not None:
+            if self.unsent:
+                self._look(client)
+            client._arrived(data, client._now())
+            client._received()
+
+    def _look(self, client: Owner) -> None:
+        """Say how much is still to leave."""
+        if self.transport is not None and not self.broken:
+            self.unsent = self.transport.get_write_buffer_size()
+            client._connection.transport_unsent(self.unsent, client._now())
+
+    def resume_writing(self) -> None:
+        """Enough has left that the core may want to hear of it."""
+        client = self.client
+        if client is not None:
+            self._look(client)
+            client._pump()
+
+    def eof_received(self) -> None:
+        """The peer says nothing more: the transport closes itself behind this."""
+        if self.client is not None:
+            self._look(self.client)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The stream is gone."""
+        self._keep.discard(self)
+        if self._end is not None:
+            self._end.cancel()
+        self.lost.set_result(None)
+        client, self.client = self.client, None
+        if client is not None:
+            client._failed(exc)
+            client._pump()
+
+
+async def winner_of(
+    race: Race, spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+) -> socket.socket:
+    """A stream to whichever address stands first; each is tried in a task that ``spawn`` starts.
+
+    A task that is cancelled before its first step never runs. So its stream is closed when the task is done, and not by the task.
+
+    Raises:
+        OSError: none could be connected.
+    """
+    won: list[socket.socket] = []
+    trying: set[asyncio.Task[None]] = set()
+    try:
+        while not won:
+            entrant = race.next()
+            if entrant is not None:
+                task = spawn(_tried(race, *entrant, won))
+                task.add_done_callback(partial(_close_unless_won, entrant[0], won))
+                trying.add(task)
+            if not trying:
+                break
+            _, trying = await asyncio.wait(
+                trying,
+                timeout=race.moment if race.left else None,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+    except BaseException:
+        for stream in won:
+            stream.close()
+        raise
+    finally:
+        for task in trying:
+            task.cancel()
+    if won:
+        return won[0]
+    raise race.why
+
+
+async def _tried(race: Race, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
+    """See one address to its end, which may be that another has won."""
+    try:
+        await asyncio.get_running_loop().sock_connect(stream, place)
+    except OSError as error:
+        race.failed(stream, error)
+    else:
+        if not won:
+            won.append(stream)
+
+
+def _close_unless_won(stream: socket.socket, won: list[socket.socket], _: asyncio.Task[None]) -> None:
+    if stream not in won:
+        stream.close()

@@ -1,0 +1,181 @@
+"""How the text of an option becomes a value: one form for each kind, and what each says when the text has not that form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from itertools import permutations
+from typing import Final
+
+from jsproto.core.connection.options import servers_of
+from jsproto.errors import InvalidConfig, shorten
+from jsproto.jetstream.api.patterns import within
+from jsproto.jetstream.api.timestamps import UINT64_MAX, Timestamp
+from jsproto.wire.secret import file_name
+from jsproto.wire.subjects import (
+    consumer_name,
+    publish_subject,
+    stream_name,
+    subject_prefix,
+    subscription_subject,
+)
+
+
+class Form(Enum):
+    """How the text of an option is read."""
+
+    #: Any text but none.
+    TEXT = "TEXT"
+    #: The name of a file with something secret in it.
+    FILE = "FILE"
+    #: Servers with commas between, without user info.
+    SERVERS = "SERVERS"
+    #: The name of a stream, of a consumer, or the beginning of one.
+    STREAM = "STREAM"
+    CONSUMER = "CONSUMER"
+    #: First tokens of a subject.
+    PREFIX = "PREFIX"
+    #: A prefix of the JetStream API; one final dot is left away.
+    API_PREFIX = "API_PREFIX"
+    #: A subject to publish to.
+    SUBJECT = "SUBJECT"
+    #: Subjects with commas between, wildcards allowed.
+    SUBJECTS = "SUBJECTS"
+    #: ``true`` or ``false``.
+    FLAG = "FLAG"
+    #: A whole number of at least one.
+    COUNT = "COUNT"
+    #: Seconds: ``10``, ``10s``, ``500ms``, ``2m``, ``1h``.
+    SECONDS = "SECONDS"
+    #: One of the words of the row, or a sequence.
+    OFFSET = "OFFSET"
+    #: Milliseconds since 1970, as Kafka has them, or RFC 3339.
+    MOMENT = "MOMENT"
+    #: One of the words of the row.
+    WORD = "WORD"
+    #: The name of an environment variable.
+    VARIABLE = "VARIABLE"
+
+
+_UNITS: Final = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def value_of(form: Form, text: str, words: tuple[str, ...] = ()) -> object:
+    """The value of a text.
+
+    Args:
+        form: how it is read.
+        text: as the user wrote it.
+        words: the words that it may be, for forms that have some.
+
+    Raises:
+        InvalidConfig, InvalidResponse: it has not this form; the text says what was expected. What may be a secret by mistake
+            is not quoted.
+    """
+    match form:
+        case Form.FLAG:
+            return _flag(text)
+        case Form.COUNT:
+            return _count(text)
+        case Form.SECONDS:
+            return _seconds(text)
+        case Form.OFFSET:
+            return text.lower() if text.lower() in words else _sequence(text, words)
+        case Form.MOMENT:
+            return _moment(text)
+        case Form.WORD:
+            return _word(text, words)
+        case Form.SUBJECTS:
+            return _subjects(text)
+        case Form.API_PREFIX:
+            return _name(Form.PREFIX, text.removesuffix("."))
+        case _:
+            return _name(form, text)
+
+
+def _name(form: Form, text: str) -> str:
+    if not text:
+        raise InvalidConfig("expected a text, seen none")
+    match form:
+        case Form.FILE:
+            file_name(text)
+        case Form.SERVERS:
+            if "@" in text:
+                raise InvalidConfig(
+                    "expected servers without user info, which every plan would show: use user and passwordEnv, or tokenEnv"
+                )
+            servers_of(text)
+        case Form.STREAM:
+            stream_name(text)
+        case Form.CONSUMER:
+            consumer_name(text)
+        case Form.PREFIX:
+            subject_prefix(text)
+        case Form.SUBJECT:
+            publish_subject(text)
+        case Form.VARIABLE:
+            if not text.replace("_", "a").isalnum() or text[0].isdigit():
+                raise InvalidConfig("expected the name of an environment variable, seen something else")
+        case _:
+            pass
+    return text
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise InvalidConfig(f"expected true or false, seen {shorten(text)}")
+    return text.lower() == "true"
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else 0
+    if number < 1:
+        raise InvalidConfig(f"expected a whole number of at least 1, seen {shorten(text)}")
+    return number
+
+
+def _sequence(text: str, words: Iterable[str]) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0
+    if not 1 <= number <= UINT64_MAX:
+        raise InvalidConfig(f"expected {', '.join(words)} or a sequence of at least 1, seen {shorten(text)}")
+    return number
+
+
+def _seconds(text: str) -> float:
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(digits) :]
+    try:
+        seconds = float(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        seconds = -1.0
+    if not 0 < seconds < 1e9:
+        raise InvalidConfig(f"expected a time above 0 as 10s, 500ms or 2m, seen {shorten(text)}")
+    return seconds
+
+
+def _moment(text: str) -> Timestamp:
+    if text.isascii() and text.isdigit() and len(text) <= 15:
+        return Timestamp(int(text) * 1_000_000)
+    moment = Timestamp.parse(text)
+    if moment is None:
+        raise InvalidConfig(f"expected an instant, seen {shorten(text)}")
+    return moment
+
+
+def _word(text: str, words: Iterable[str]) -> str:
+    for word in words:
+        if text.lower() == word.lower():
+            return word
+    raise InvalidConfig(f"expected one of {', '.join(words)}, seen {shorten(text)}")
+
+
+def _subjects(text: str) -> tuple[str, ...]:
+    subjects = tuple(dict.fromkeys(each.strip() for each in text.split(",")))
+    for subject in subjects:
+        subscription_subject(subject)
+    for one, other in permutations(subjects, 2):
+        if within(one, other):
+            raise InvalidConfig(
+                f"expected subjects none of which holds another, seen {shorten(one)} within {shorten(other)}: leave it out"
+            )
+    return subjects

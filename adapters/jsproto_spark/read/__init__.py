@@ -1,0 +1,1 @@
+"""Reading: how a range is planned, read and released, and its messages as Arrow columns."""

@@ -1,0 +1,72 @@
+"""Batch reads: a range that is fixed when the query is planned.
+
+Theory. Spark plans a batch once, at the first action, and keeps its partitions; so a DataFrame counts the same again, and a new ``load()``
+sees what came meanwhile. A reader that merely has ``pushFilters`` fails every query unless Spark is told to push filters, which is
+off by default. So pushing is a class of its own, taken by the option ``pushdown``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from jsproto.jetstream.range_read.plan import RangeFacts
+from jsproto_spark.code_shipping import Carrying
+from jsproto_spark.options import Settings
+from jsproto_spark.read.filters import Narrowing, narrowed
+from jsproto_spark.read.range_scan import Reading
+
+
+class BatchReader(Carrying, DataSourceReader):
+    """The reader of a batch."""
+
+    def __init__(self, settings: Settings, schema: StructType) -> None:
+        self.reading = Reading(settings, schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """The range, in parts."""
+        reading = self.reading
+        facts = reading.ask()
+        return self.cut(facts, reading.start(facts, "earliest"), reading.end(facts))
+
+    def cut(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
+        """The parts of a range."""
+        return self.reading.parts(facts, lo, hi)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of one part."""
+        return self.reading.read(partition)
+
+
+class PushdownReader(BatchReader):
+    """The reader of a batch whose range is narrowed by the query's filters. Spark filters what it gets all the same."""
+
+    def __init__(self, settings: Settings, schema: StructType) -> None:
+        super().__init__(settings, schema)
+        self.narrowing = Narrowing()
+
+    def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
+        """Note what narrows the range, and give all of them back: correctness never rests on what is pushed."""
+        for each in filters:
+            column = ".".join(getattr(each, "attribute", ()))  # what is negated has none
+            self.narrowing = narrowed(
+                self.narrowing, type(each).__name__, column, getattr(each, "value", None)
+            )
+        return filters
+
+    def cut(self, facts: RangeFacts, lo: int, hi: int) -> list[InputPartition]:
+        """The parts of what is left of a range."""
+        narrowing, reading = self.narrowing, self.reading
+        lo, hi = max(lo, narrowing.lo), hi if narrowing.hi is None else min(hi, narrowing.hi)
+        if narrowing.since is not None:
+            lo = max(lo, reading.since(narrowing.since) or hi)
+        if narrowing.until is not None:
+            hi = min(hi, reading.since(narrowing.until) or hi)
+        subjects = narrowing.within(reading.subjects)
+        if subjects is None:
+            return []
+        reading.subjects = subjects
+        return reading.parts(facts, lo, hi)

@@ -1,0 +1,1 @@
+"""Writing: rows as messages, published through a window of acknowledgements."""

@@ -1,0 +1,82 @@
+"""Credentials, and how they become members of CONNECT.
+
+Whatever is configured is sent together (a token beside a key, for an auth callout): the server takes what it wants.
+Nothing here signs; a signature is made by whoever answers the `Authenticate` event, for the nonce of its own INFO, and
+arrives as raw bytes. On the wire it is URL-safe base64 without padding.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from typing import final
+
+from attrs import field, frozen
+
+from jsproto.core.connection.server_pool import Server, text_of_utf8
+from jsproto.errors import InvalidConfig
+from jsproto.wire.secret import Secret, Secretive, secret_bytes, secret_text
+
+
+@final
+@frozen(kw_only=True)
+class Auth(Secretive):
+    """What proves who we are. Secrets appear in no ``repr`` and are not pickled.
+
+    Attributes:
+        nkey: the public key, as text.
+        signature: the raw signature of the nonce.
+        nonce: the nonce that this was made for; an answer for another nonce is ignored. ``None`` fits every nonce.
+    """
+
+    user: str | None = field(default=None, validator=text_of_utf8)
+    password: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    token: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    jwt: str | None = field(default=None, converter=secret_text, repr=False, validator=text_of_utf8)
+    nkey: str | None = field(default=None, validator=text_of_utf8)
+    signature: bytes | None = field(default=None, converter=secret_bytes, repr=False)
+    nonce: str | None = field(default=None, converter=secret_text, repr=False)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of it a server is told in CONNECT, and nobody else may hear."""
+        held = (self.password, self.token, self.jwt, self.sig)
+        return tuple(Secret(each) for each in held if each is not None)
+
+    @property
+    def sig(self) -> str | None:
+        """The signature as CONNECT carries it."""
+        return (
+            None if self.signature is None else urlsafe_b64encode(self.signature).rstrip(b"=").decode("ascii")
+        )
+
+
+def check_dropped(auth: Auth | None, server: Server) -> None:
+    """Refuse half credentials, whose other half `for_server` would leave out without a word. A token is whole, as a user with a password is.
+
+    Raises:
+        InvalidConfig: it names what is missing and where it stands.
+    """
+    given = auth or Auth()
+    if given.token is not None:
+        return
+    if given.user is None and given.password is not None:
+        raise InvalidConfig("expected a user beside the password of auth, got none")
+    if given.user is not None and given.password is None and (server.password, server.token) != (None, None):
+        held = "token" if server.password is None else "password"
+        raise InvalidConfig(
+            f"expected user info in auth or in the URL of {server}, got the user in auth and a {held} in the URL"
+        )
+
+
+def for_server(auth: Auth | None, server: Server) -> Auth:
+    """The credentials for one server: those given, completed by the user info of its URL."""
+    given = auth or Auth()
+    named = given.user is not None or given.token is not None
+    return Auth(
+        user=given.user if named else server.user,
+        password=given.password if named else server.password,
+        token=given.token if named else server.token,
+        jwt=given.jwt,
+        nkey=given.nkey,
+        signature=given.signature,
+    )

@@ -1,0 +1,413 @@
+"""The forms that a member of an API document can have: how each is read, given by a user, and written.
+
+A form that refuses says so with :class:`Misfit`, which knows what was expected, what was seen and where; the document
+turns it into the error of the culprit. Where the two sides differ, the reader is the tolerant one: a word that a newer
+server uses is kept, a zero time is "not set", nulls in lists vanish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, Generic, NoReturn, TypeVar, cast, final
+
+from jsproto.errors import InvalidConfig, InvalidResponse
+from jsproto.jetstream.api.timestamps import (
+    INT64_MAX,
+    INT64_MIN,
+    UINT64_MAX,
+    Duration,
+    Timestamp,
+    duration_of,
+    nanoseconds,
+)
+
+T = TypeVar("T")
+W = TypeVar("W", bound=StrEnum)
+
+
+#: Python reads no longer numbers unless it is asked to.
+_BIG: Final = re.compile(r"-?[0-9]{1,4000}").fullmatch
+
+
+def is_label_of_server(name: str) -> bool:
+    """Whether a label in ``metadata`` is one that the server keeps for itself: it is no setting and is never compared."""
+    return name.startswith("_nats.")
+
+
+def comparable(members: Mapping[str, object]) -> dict[str, object]:
+    """The members of a configuration without the labels of the server."""
+    found = dict(members)
+    labels = found.pop("metadata", None)
+    if isinstance(labels, Mapping):
+        named = cast("Mapping[str, object]", labels).items()
+        own = {name: value for name, value in named if not is_label_of_server(name)}
+        if own:
+            found["metadata"] = own
+    return found
+
+
+class Misfit(Exception):
+    """A value that is not of the form its member has; :class:`Document` turns it into one of two errors."""
+
+    def __init__(self, expected: str, seen: object, path: str = "") -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.seen = seen
+        self.path = path
+
+
+class Codec(Generic[T]):
+    """One form that a member can have: how it is read, what a user may give, how it is written."""
+
+    def read(self, value: object) -> T | None:
+        """The member's value from JSON, ``None`` for "not set"; raises :class:`Misfit`."""
+        return self.accept(value)
+
+    def accept(self, value: object) -> T:
+        """A user's value in the form that the document keeps; raises :class:`Misfit`."""
+        raise NotImplementedError
+
+    def write(self, value: T) -> object:
+        """The value for JSON."""
+        return value
+
+    def schema(self) -> dict[str, object]:
+        """The form on the wire, as JSON Schema."""
+        raise NotImplementedError
+
+
+@final
+class _Text(Codec[str]):
+    def accept(self, value: object) -> str:
+        if isinstance(value, str):
+            return str(value)
+        raise Misfit("text", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string"}
+
+
+@final
+class _Name(Codec[str]):
+    def accept(self, value: object) -> str:
+        if isinstance(value, str) and value:
+            return str(value)
+        raise Misfit("a name", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "minLength": 1}
+
+
+@final
+class _Flag(Codec[bool]):
+    def accept(self, value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise Misfit("true or false", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "boolean"}
+
+
+@final
+class _Integer(Codec[int]):
+    def accept(self, value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
+            return value
+        raise Misfit("an integer of 64 bits", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "integer", "minimum": INT64_MIN, "maximum": UINT64_MAX}
+
+
+@final
+class _Number(Codec[float]):
+    def accept(self, value: object) -> float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value
+        raise Misfit("a number", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "number"}
+
+
+@final
+class _Big(Codec[int]):
+    """A whole number of any size, which the wire carries as text because JSON readers round large numbers."""
+
+    def read(self, value: object) -> int:
+        if isinstance(value, str) and _BIG(value):
+            return int(value)
+        raise Misfit("a whole number as text", value)
+
+    def accept(self, value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise Misfit("a whole number", value)
+
+    def write(self, value: int) -> str:
+        return str(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "pattern": "^-?[0-9]{1,4000}$"}
+
+
+@final
+class _Unnamed(Codec[str]):
+    """A name that may be missing: servers write "" for none, users write nothing."""
+
+    def read(self, value: object) -> str | None:
+        return TEXT.read(value) or None
+
+    def accept(self, value: object) -> str:
+        return NAME.accept(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string"}
+
+
+@final
+class _Span(Codec[timedelta]):
+    """Nanoseconds on the wire; users give a timedelta, or a number of seconds."""
+
+    def read(self, value: object) -> timedelta:
+        if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= INT64_MAX:
+            return Duration.from_ns(value)
+        raise Misfit("integer nanoseconds of 64 bits", value)
+
+    def accept(self, value: object) -> timedelta:
+        given = duration_of(value) if isinstance(value, (int, float)) else value
+        if isinstance(given, timedelta) and INT64_MIN <= nanoseconds(given) <= INT64_MAX:
+            return given
+        raise Misfit("seconds, or a timedelta, of at most 2**63 - 1 nanoseconds", value)
+
+    def write(self, value: timedelta) -> int:
+        return nanoseconds(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "integer", "minimum": INT64_MIN, "maximum": INT64_MAX, "description": "nanoseconds"}
+
+
+@final
+class _Ago(Codec[timedelta]):
+    """A duration that only the server says; it writes a negative one for "never"."""
+
+    def read(self, value: object) -> timedelta | None:
+        since = DURATION.read(value)
+        return None if since is None or since < timedelta() else since
+
+    def accept(self, value: object) -> timedelta:
+        return DURATION.accept(value)
+
+    def write(self, value: timedelta) -> int:
+        return nanoseconds(value)
+
+    def schema(self) -> dict[str, object]:
+        return DURATION.schema()
+
+
+@final
+class _Instant(Codec["Timestamp | datetime"]):
+    def read(self, value: object) -> Timestamp | datetime | None:
+        if not isinstance(value, str):
+            raise Misfit("an RFC 3339 time", value)
+        try:
+            return Timestamp.parse(value)
+        except InvalidResponse:
+            raise Misfit("an RFC 3339 time", value) from None
+
+    def accept(self, value: object) -> Timestamp | datetime:
+        if not isinstance(value, (Timestamp, datetime)):
+            raise Misfit("a Timestamp or a datetime with a time zone", value)
+        try:
+            return Timestamp.of(value)
+        except InvalidConfig:
+            raise Misfit("a datetime with a time zone", value) from None
+
+    def write(self, value: Timestamp | datetime) -> str:
+        return str(value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "format": "date-time"}
+
+
+@final
+class _Percent(Codec["str | int"]):
+    """``sample_freq``: text for the server, with or without a percent sign; a number is taken too (B196)."""
+
+    def accept(self, value: object) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        raise Misfit("a percentage", value)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": ["string", "integer"]}
+
+
+class UnknownWord(str):
+    """A word where one of a closed set was expected: the server is newer than this library. Kept, never guessed."""
+
+    __slots__ = ()
+
+
+@final
+class Words(Codec[W | str], Generic[W]):
+    """One word of a closed set. A word that a newer server uses is kept as :class:`UnknownWord`."""
+
+    def __init__(self, words: type[W]) -> None:
+        self._words = words
+
+    def read(self, value: object) -> W | str:
+        """The member of the enum, or the word as it is."""
+        if not isinstance(value, str):
+            raise Misfit("a word", value)
+        try:
+            return self._words(value)
+        except ValueError:
+            return UnknownWord(value)
+
+    def accept(self, value: object) -> W | str:
+        """A member of the enum or its text, or what was read before."""
+        if isinstance(value, UnknownWord):
+            return value
+        try:
+            return self._words(value) if isinstance(value, str) else self._none(value)
+        except ValueError:
+            return self._none(value)
+
+    def write(self, value: W | str) -> str:
+        """The word."""
+        return str(value)
+
+    def _none(self, value: object) -> NoReturn:
+        raise Misfit("one of " + ", ".join(sorted(self._words)), value) from None
+
+    def schema(self) -> dict[str, object]:
+        """Any word, since a newer server may have more; those that are known are examples."""
+        return {"type": "string", "examples": sorted(self._words)}
+
+
+@final
+class Many(Codec[Sequence[T]], Generic[T]):
+    """A list of one form; kept as a tuple."""
+
+    def __init__(self, each: Codec[T]) -> None:
+        self._each = each
+
+    def read(self, value: object) -> Sequence[T]:
+        """The list without its nulls."""
+        if not isinstance(value, list):
+            raise Misfit("a list", value)
+        return self._all(self._each.read, cast("list[object]", value), skip_null=True)
+
+    def accept(self, value: object) -> Sequence[T]:
+        """Any sequence but text."""
+        if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+            raise Misfit("a sequence", value)
+        return self._all(self._each.accept, cast("Sequence[object]", value))
+
+    def write(self, value: Sequence[T]) -> list[object]:
+        """A list, each by its own form."""
+        return [self._each.write(each) for each in value]
+
+    @staticmethod
+    def _all(
+        take: Callable[[object], T | None], values: Iterable[object], *, skip_null: bool = False
+    ) -> tuple[T, ...]:
+        taken: list[T] = []
+        for number, value in enumerate(values):
+            try:
+                one = None if skip_null and value is None else take(value)
+            except Misfit as misfit:
+                raise within(f"[{number}]", misfit) from None
+            if one is not None:
+                taken.append(one)
+        return tuple(taken)
+
+    def schema(self) -> dict[str, object]:
+        """A list, or null, which is how servers write one that was never filled."""
+        return {"type": ["array", "null"], "items": self._each.schema()}
+
+
+@final
+class Each(Codec[Mapping[str, T]], Generic[T]):
+    """A JSON object with names of the user's choice, all values of one form."""
+
+    def __init__(self, value: Codec[T]) -> None:
+        self._value = value
+
+    def read(self, value: object) -> Mapping[str, T]:
+        """A new mapping, without its nulls."""
+        return self._all(self._value.read, value, skip_null=True)
+
+    def accept(self, value: object) -> Mapping[str, T]:
+        """A copy: what the caller does with theirs later changes nothing here."""
+        return self._all(self._value.accept, value)
+
+    def write(self, value: Mapping[str, T]) -> dict[str, object]:
+        """A new dict, each value by its own form."""
+        return {name: self._value.write(each) for name, each in value.items()}
+
+    @staticmethod
+    def _all(take: Callable[[object], T | None], value: object, *, skip_null: bool = False) -> dict[str, T]:
+        if not isinstance(value, Mapping):
+            raise Misfit("a mapping", value)
+        taken: dict[str, T] = {}
+        for name, each in cast("Mapping[object, object]", value).items():
+            if not isinstance(name, str):
+                raise Misfit("names of text", name)
+            try:
+                one = None if skip_null and each is None else take(each)
+            except Misfit as misfit:
+                raise within(f".{name}", misfit) from None
+            if one is not None:
+                taken[name] = one
+        return taken
+
+    def schema(self) -> dict[str, object]:
+        """An object, or null."""
+        return {"type": ["object", "null"], "additionalProperties": self._value.schema()}
+
+
+@final
+class _Anything(Codec[object]):
+    """Kept as it came and not looked at."""
+
+    def accept(self, value: object) -> object:
+        return value
+
+    def schema(self) -> dict[str, object]:
+        return {}
+
+
+def within(part: str, misfit: Misfit) -> Misfit:
+    """The same misfit, seen from one level further out."""
+    return Misfit(misfit.expected, misfit.seen, part + misfit.path)
+
+
+TEXT: Final[Codec[str]] = _Text()
+NAME: Final[Codec[str]] = _Name()
+#: A name that a configuration may leave out; "" given by a user is refused, since it would silently mean another thing.
+OPTIONAL_NAME: Final[Codec[str]] = _Unnamed()
+FLAG: Final[Codec[bool]] = _Flag()
+INTEGER: Final[Codec[int]] = _Integer()
+NUMBER: Final[Codec[float]] = _Number()
+BIG: Final[Codec[int]] = _Big()
+DURATION: Final[Codec[timedelta]] = _Span()
+#: How long ago something was; negative for "never", which is ``None``.
+AGO: Final[Codec[timedelta]] = _Ago()
+GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()
+#: The same form where only the server speaks, so that a reader needs no narrowing.
+TIME: Final = cast("Codec[Timestamp]", GIVEN_TIME)
+PERCENT: Final[Codec[str | int]] = _Percent()
+TEXTS: Final[Codec[Sequence[str]]] = Many(TEXT)
+INTEGERS: Final[Codec[Sequence[int]]] = Many(INTEGER)
+DURATIONS: Final[Codec[Sequence[timedelta]]] = Many(DURATION)
+LABELS: Final[Codec[Mapping[str, str]]] = Each(TEXT)
+COUNTS: Final[Codec[Mapping[str, int]]] = Each(INTEGER)
+OBJECT: Final[Codec[Mapping[str, object]]] = Each(_Anything())

@@ -1,0 +1,1 @@
+"""Configurations and states of streams, consumers and accounts, as the API describes them."""

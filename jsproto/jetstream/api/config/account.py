@@ -1,0 +1,70 @@
+"""What an account has of JetStream, and what it may have."""
+
+# ruff: noqa: RUF009 - a field made by `member` is attrs' own `field` with the form of the member in its metadata
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+from attrs import frozen
+
+from jsproto.jetstream.api.codecs import FLAG, INTEGER, TEXT, Each
+from jsproto.jetstream.api.document import Document, Nested, mapping, member
+
+
+@final
+@frozen(kw_only=True, repr=False)
+class AccountLimits(Document):
+    """Limits of an account or tier; -1 means none."""
+
+    max_memory: int = member(INTEGER, 0)
+    max_storage: int = member(INTEGER, 0)
+    max_streams: int = member(INTEGER, 0)
+    max_consumers: int = member(INTEGER, 0)
+    max_ack_pending: int = member(INTEGER, 0)
+    memory_max_stream_bytes: int = member(INTEGER, 0)
+    storage_max_stream_bytes: int = member(INTEGER, 0)
+    max_bytes_required: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
+
+
+@final
+@frozen(kw_only=True, repr=False)
+class ApiStats(Document):
+    """Use of the API. ``level`` is 0 before 2.11, which did not say it."""
+
+    level: int = member(INTEGER, 0)
+    total: int = member(INTEGER, 0)
+    errors: int = member(INTEGER, 0)
+    inflight: int = member(INTEGER, 0)
+
+
+@final
+@frozen(kw_only=True, repr=False)
+class AccountTier(Document):
+    """Use and limits of one tier, such as R1 or R3."""
+
+    memory: int = member(INTEGER, 0)
+    storage: int = member(INTEGER, 0)
+    reserved_memory: int = member(INTEGER, 0)
+    reserved_storage: int = member(INTEGER, 0)
+    streams: int = member(INTEGER, 0)
+    consumers: int = member(INTEGER, 0)
+    limits: AccountLimits = member(Nested(AccountLimits), AccountLimits())
+
+
+@final
+@frozen(kw_only=True, repr=False)
+class AccountInfo(Document):
+    """Use and limits of an account; nothing in it is sent by all servers (B194)."""
+
+    memory: int = member(INTEGER, 0)
+    storage: int = member(INTEGER, 0)
+    reserved_memory: int = member(INTEGER, 0)
+    reserved_storage: int = member(INTEGER, 0)
+    streams: int = member(INTEGER, 0)
+    consumers: int = member(INTEGER, 0)
+    limits: AccountLimits = member(Nested(AccountLimits), AccountLimits())
+    tiers: Mapping[str, AccountTier] = mapping(Each(Nested(AccountTier)))
+    domain: str | None = member(TEXT)
+    api: ApiStats = member(Nested(ApiStats), ApiStats())

@@ -1,0 +1,1 @@
+"""What servers tell by themselves: advisories, metrics, and the answers to monitoring requests."""

@@ -1,0 +1,79 @@
+"""Counters: subjects whose messages are added up by the stream (2.12, ADR-49).
+
+Theory. A publisher says by how much (`PublishOptions.incr`), and the acknowledgement says the new value (`PubAck.val`). The last message
+of the subject holds the value as text in JSON, so that no reader rounds it, and in its headers how much was added last, and how
+much each other stream has brought in where counters are collected from several. All of it is exact, whatever its size.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, cast, final
+
+from attrs import field, frozen
+
+from jsproto.errors import InvalidResponse, shorten
+from jsproto.jetstream.api.publishing.options import INCR
+from jsproto.wire.headers import Headers
+
+SOURCES: Final = "Nats-Counter-Sources"
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
+
+
+@final
+@frozen(kw_only=True)
+class Counter:
+    """What the last message of a counter says.
+
+    Attributes:
+        value: of the counter.
+        incr: what was added last, ``None`` if the message does not say.
+        sources: values that other streams brought in: by stream, then by subject.
+    """
+
+    value: int
+    incr: int | None = None
+    sources: Mapping[str, Mapping[str, int]] = field(factory=dict[str, Mapping[str, int]])
+
+    @classmethod
+    def read(cls, payload: bytes, headers: Headers | None = None) -> Counter:
+        """Read the payload and headers of a stored message.
+
+        Raises:
+            InvalidResponse: it is no message of a counter.
+        """
+        members = _object(payload, "the payload of a counter")
+        said = None if headers is None else headers.last(INCR)
+        listed = None if headers is None else headers.last(SOURCES)
+        sources = _object(b"{}" if listed is None else listed.encode("utf-8", "replace"), SOURCES)
+        return cls(
+            value=_number(members.get("val"), "val"),
+            incr=None if said is None else _number(said, INCR),
+            sources={stream: _numbers(subjects) for stream, subjects in sources.items()},
+        )
+
+
+def _object(text: bytes, what: str) -> Mapping[str, object]:
+    try:
+        read: object = json.loads(text)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise InvalidResponse(f"expected a JSON object as {what}, seen {shorten(text)}")
+    return cast("Mapping[str, object]", read)
+
+
+def _numbers(subjects: object) -> Mapping[str, int]:
+    if not isinstance(subjects, dict):
+        raise InvalidResponse(f"expected values by subject in {SOURCES}, seen {shorten(subjects)}")
+    return {
+        subject: _number(value, SOURCES) for subject, value in cast("Mapping[str, object]", subjects).items()
+    }
+
+
+def _number(value: object, what: str) -> int:
+    if not isinstance(value, str) or _NUMBER(value) is None:
+        raise InvalidResponse(f"expected a whole number as text in {what}, seen {shorten(value)}")
+    return int(value)

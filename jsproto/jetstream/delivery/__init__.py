@@ -1,0 +1,1 @@
+"""A delivered message, and its acknowledgement: subject, state, progress and floor."""

@@ -1,0 +1,1 @@
+"""The ordered consumer: every message of a stream once and in order, whatever happens to consumers and servers."""

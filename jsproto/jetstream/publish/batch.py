@@ -1,0 +1,528 @@
+"""Atomic batches: messages that a stream stores all together or not at all (2.12, ADR-50).
+
+Theory. The messages of a batch carry its id and their number in headers. The stream puts them aside until one of them says that the
+batch is complete; then it looks at all of them and stores them, or refuses them all. One answer, to that last message, says
+which. Until then nothing of the batch is in the stream, whatever goes wrong.
+
+*The first message* is sent alone, and the others wait for its empty answer. A stream that has not switched batches on says so
+here; a server that is older than batches stores the message by itself and answers as always, so one is the most that such a
+server ever gets.
+
+*The others* follow without waiting; every so many of them ask for an answer, which is the flow control.
+
+*The commit* is a header of the last message. As nobody knows which is the last before it is over, one message is always held
+back. With ``eob`` none is: the end is a message of its own, which is not stored (2.14).
+
+*Silence.* The stream forgets a batch that has heard nothing for 10 s and tells nobody but who listens to advisories. The clock here
+runs from the last message sent, so it is never slower than the server's, and a batch that was let go of is not committed.
+Whoever takes longer to gather his messages gathers them first.
+
+*Link loss* ends a batch: what of it arrived is not known, and nothing of it is stored, unless the commit was on its way; then the outcome
+is unknown. With message ids a second batch of the same messages is refused (10201) if the first was stored.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import ClassVar, Final, cast, final
+
+from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.conversation.message import Message
+from jsproto.core.numbers import seconds
+from jsproto.core.state import PART, PLAIN, Codecs, Word
+from jsproto.core.timers import Timers
+from jsproto.errors import (
+    Disconnected,
+    InvalidConfig,
+    JsprotoError,
+    NoResponders,
+    RequestTimeout,
+    StatusError,
+    shorten,
+)
+from jsproto.jetstream.api.errors import Asked, BatchUnsupported, InvalidPubAck
+from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
+from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT
+from jsproto.jetstream.errors import BatchAbandoned
+from jsproto.jetstream.publish.batch_rules import (
+    BATCH_COMMIT,
+    BATCH_ID,
+    BATCH_SEQUENCE,
+    MOST_MESSAGES,
+    BatchRules,
+    batch_name,
+)
+from jsproto.jetstream.publish.items import Outgoing, outgoing
+from jsproto.signals import Ended, NeedData
+from jsproto.wire.commands import Publish
+from jsproto.wire.frames import Delivery
+from jsproto.wire.headers import Headers
+from jsproto.wire.nuid import derived
+
+#: Seconds after which the server forgets a batch that is silent (``max_batch_timeout``).
+IDLE: Final = 10.0
+#: So many messages behind the last that asked, the next asks for an answer; and so many answers may be owed.
+ASK_EVERY: Final = 100
+OWED: Final = 2
+
+
+class BatchState(Word):
+    """The life of a batch."""
+
+    #: Nothing was sent.
+    NEW = "NEW"
+    #: The first message was sent, its answer is waited for.
+    BEGINNING = "BEGINNING"
+    #: The stream keeps it.
+    OPEN = "OPEN"
+    #: The last message was sent, its answer is waited for.
+    COMMITTING = "COMMITTING"
+    #: It is stored, or not, or nobody knows.
+    OVER = "OVER"
+
+
+class BatchInput(Word):
+    """What moves a batch."""
+
+    #: The first of several messages was sent.
+    BEGUN = "BEGUN"
+    #: The stream has put the first message aside.
+    ACCEPTED = "ACCEPTED"
+    #: The message was sent that completes it.
+    COMPLETED = "COMPLETED"
+    #: It ended, well or not.
+    ENDED = "ENDED"
+
+
+TRANSITIONS: Final[Mapping[BatchState, Mapping[BatchInput, BatchState]]] = {
+    BatchState.NEW: {
+        BatchInput.BEGUN: BatchState.BEGINNING,
+        BatchInput.COMPLETED: BatchState.COMMITTING,
+        BatchInput.ENDED: BatchState.OVER,
+    },
+    BatchState.BEGINNING: {BatchInput.ACCEPTED: BatchState.OPEN, BatchInput.ENDED: BatchState.OVER},
+    BatchState.OPEN: {BatchInput.COMPLETED: BatchState.COMMITTING, BatchInput.ENDED: BatchState.OVER},
+    BatchState.COMMITTING: {BatchInput.ENDED: BatchState.OVER},
+    BatchState.OVER: {},
+}
+
+
+class BatchTimer(Word):
+    """What a batch waits for."""
+
+    #: An answer that is owed.
+    ANSWER = "ANSWER"
+    #: The server's patience with silence.
+    IDLE = "IDLE"
+    #: The next attempt of the first message.
+    RETRY = "RETRY"
+
+
+class BatchPublish(Conversation[PubAck]):
+    """An atomic batch: a sink of messages with one result.
+
+    `Wish.DRAIN` and `Wish.STOP` commit it; closing it lets go of it.
+
+    Args:
+        batch_id: its name, of 64 bytes at most; else one is made.
+        limit: how many messages the server allows.
+        idle: seconds of silence after which the server forgets it.
+        timeout: seconds that an answer may take.
+        eob: commit by a message of its own, and hold none back (2.14).
+        retries: how often the first message is sent again that met no responders.
+        retry_wait: seconds before it is.
+
+    Attributes:
+        sent: messages that were sent.
+
+    Raises:
+        InvalidConfig: a name, number or time that cannot be.
+    """
+
+    __slots__ = (
+        "_draining",
+        "_eob",
+        "_first",
+        "_given",
+        "_id",
+        "_idle",
+        "_last",
+        "_left",
+        "_owed",
+        "_result",
+        "_retry_wait",
+        "_rules",
+        "_timeout",
+        "_waiting",
+        "sent",
+        "state",
+        "timers",
+    )
+
+    STATE: ClassVar[Codecs] = {
+        **Conversation.STATE,
+        "_draining": PLAIN,
+        "_first": PLAIN,
+        "_given": PLAIN,
+        "_id": PLAIN,
+        "_last": PLAIN,
+        "_left": PLAIN,
+        "_owed": PLAIN,
+        "_rules": PART,
+        "_waiting": PLAIN,
+        "sent": PLAIN,
+        "state": BatchState,
+        "timers": PART,
+    }
+
+    def __init__(
+        self,
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        idle: float | timedelta = IDLE,
+        timeout: float | timedelta = 5.0,
+        eob: bool = False,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
+    ) -> None:
+        super().__init__()
+        for name, number, least in (("limit", limit, 1), ("retries", retries, 0)):
+            if not isinstance(number, int) or isinstance(number, bool) or number < least:
+                raise InvalidConfig(
+                    f"expected a whole number of at least {least} as {name}, seen {shorten(number)}"
+                )
+        self._id = "" if batch_id is None else batch_name(batch_id)
+        self._idle = seconds("idle", idle, finite=True)
+        self._timeout = seconds("timeout", timeout, finite=True)
+        self._eob = eob
+        self._retry_wait = seconds("retry_wait", retry_wait, finite=True)
+        self._left = retries
+        self._rules = BatchRules(limit)
+        #: What was handed in and not sent; without ``eob`` the last of it is held back.
+        self._waiting: deque[Outgoing] = deque()
+        #: The first message as it was sent, until the stream has it: it may have to be sent again.
+        self._first: tuple[Outgoing, str] | None = None
+        self._last = ""
+        #: Numbers of messages whose answers are owed, by token.
+        self._owed: dict[int, int] = {}
+        self._draining = False
+        self._result: PubAck | None = None
+        self._given = False
+        self.sent = 0
+        self.state = BatchState.NEW
+        self.timers = Timers(BatchTimer)
+
+    # ------------------------------------------------------------------ what it shows
+
+    @property
+    def batch_id(self) -> str:
+        """Its name, empty before it is opened unless it was given."""
+        return self._id
+
+    @property
+    def taken(self) -> int:
+        """Messages that were handed in."""
+        return self._rules.size
+
+    @property
+    def room(self) -> bool:
+        """Whether a message would be taken."""
+        return not self._draining and not self.ended and len(self._waiting) <= self._held
+
+    @property
+    def readable(self) -> int:
+        """1 while the result is there and not taken."""
+        return 1 if self._result is not None and not self._given else 0
+
+    @property
+    def deadline(self) -> float | None:
+        """The next of its timers."""
+        return self.timers.next()
+
+    # ------------------------------------------------------------------ the user's side
+
+    def offered(self, item: object, now: float) -> bool:
+        """Take a `Publish` without a reply, or ``(subject, payload)``, or ``(subject, payload, headers)``.
+
+        Raises:
+            InvalidConfig: the server would refuse the batch for this message, which is not in it.
+            InvalidSubject: the subject can't be published to.
+            LocalProtocolError: what is offered is no message, or names a reply.
+            ConversationClosed: the batch is committed, or over.
+            JsprotoError: what ended it.
+        """
+        subject, payload, headers = outgoing(item)
+        if self._draining or self.ended:
+            raise self.too_late("expected a batch that takes messages, this one is committed or over")
+        if not self.room:
+            return False
+        self._rules.take(subject, headers)
+        self._waiting.append((subject, payload, None if headers is None else headers.encode()))
+        self._pump(now)
+        return True
+
+    def take(self, now: float) -> PubAck | NeedData | Ended:
+        """The acknowledgement of the whole batch, once."""
+        if self.readable:
+            self._given = self.served = True
+            return cast("PubAck", self._result)
+        return self.nothing()
+
+    # ------------------------------------------------------------------ facts
+
+    def opened(self, now: float) -> None:
+        """The port is there. A batch that is complete waits for a link as long as for an answer."""
+        self._id = self._id or derived(self.port.address())
+        if self._draining and not self.port.up:
+            self.timers.set(BatchTimer.ANSWER, now + self._timeout)
+        self._pump(now)
+
+    def replied(self, token: int, frame: Delivery, now: float) -> None:
+        """The stream has put a message aside, or has stored the batch, or says no."""
+        number = self._owed.pop(token, None)
+        if self.ended or number is None:
+            return
+        if self._owed:
+            self.timers.set(BatchTimer.ANSWER, now + self._timeout)
+        else:
+            self.timers.stop(BatchTimer.ANSWER)
+        message = Message(frame)
+        status = message.status
+        if status is not None and not message.payload:
+            self._refused(status, number, now)
+            return
+        try:
+            self._judge(message.payload, number)
+        except JsprotoError as error:
+            self.end(error)
+        else:
+            self._pump(now)
+
+    def ticked(self, now: float) -> None:
+        """An answer is overdue, the server has lost its patience, or the first message may be sent again."""
+        for timer in self.timers.expired(now):
+            if timer is BatchTimer.ANSWER:
+                text = f"expected an answer to batch {self._id!r} within {self._timeout} s, none came; {self._known}"
+                self.end(RequestTimeout(text, sent=bool(self.sent)))
+            elif timer is BatchTimer.IDLE:
+                self.end(
+                    BatchAbandoned(
+                        f"expected the next message of batch {self._id!r} within {self._idle} s, for which the server "
+                        f"waits, none came; {self._known}"
+                    )
+                )
+            else:
+                first, commit = cast("tuple[Outgoing, str]", self._first)
+                self._send(first, 1, commit, now)
+
+    def link_up(self, now: float) -> None:
+        """A link is up: what waited for it is sent."""
+        self._pump(now)
+
+    def link_down(self, error: JsprotoError, now: float) -> None:
+        """What of the batch arrived is not known."""
+        if not self.ended and self.state is not BatchState.NEW:
+            lost = Disconnected(f"link lost in the middle of batch {self._id!r}; {self._known}")
+            lost.__cause__ = error
+            self.end(lost)
+
+    def refused(self, subject: str, error: JsprotoError, now: float) -> None:
+        """A message may not be published, or is too large to be sent: the batch has a gap; or no answer will ever come."""
+        ours = self._rules.holds(subject) or subject == self.port.answers
+        if not self.ended and ours and self.state is not BatchState.NEW:
+            self._let_go()
+            self.end(error)
+
+    def told(self, wish: Wish, now: float) -> None:
+        """That was all: commit."""
+        self._draining = True
+        self._pump(now)
+
+    def closed(self, error: JsprotoError | None, now: float) -> None:
+        """Let go of it; the server is told if there is a link, so that it need not wait for its own clock."""
+        if not self.ended:
+            if error is None:
+                self._let_go()
+            self.end(error)
+
+    def end(self, error: JsprotoError | None = None) -> None:
+        """End, and wait for nothing any more."""
+        self.state = TRANSITIONS[self.state][BatchInput.ENDED]
+        self.timers.clear()
+        self._owed.clear()
+        self._waiting.clear()
+        self._first = None
+        super().end(error)
+
+    # ------------------------------------------------------------------ sending
+
+    @property
+    def _held(self) -> int:
+        return 0 if self._eob else 1
+
+    def _pump(self, now: float) -> None:
+        """Send what may be sent, and the end if that was all."""
+        while len(self._waiting) > self._held and self._ready(OWED):
+            self._next(now)
+        if not self._draining or self.ended:
+            return
+        if not self.taken:
+            self.end()
+        elif len(self._waiting) <= self._held and self._ready(OWED + 1):
+            if not self._eob:
+                self._next(now, "1")
+            else:
+                self.state = TRANSITIONS[self.state][BatchInput.COMPLETED]
+                self._send((self._last, b"", None), self.sent + 1, "eob", now)
+
+    def _ready(self, owed: int) -> bool:
+        """Whether something may be sent: the first, or more once the first is there."""
+        return (
+            self.port.up
+            and self.state in {BatchState.NEW, BatchState.OPEN}
+            and not self.ended
+            and len(self._owed) < owed
+        )
+
+    def _next(self, now: float, commit: str = "") -> None:
+        message = self._waiting.popleft()
+        self.sent += 1
+        self._last = message[0]
+        if commit:
+            self.state = TRANSITIONS[self.state][BatchInput.COMPLETED]
+        elif self.sent == 1:
+            self.state = TRANSITIONS[self.state][BatchInput.BEGUN]
+        if self.sent == 1:
+            self._first = (message, commit)
+        self._send(message, self.sent, commit, now)
+
+    def _send(self, message: Outgoing, number: int, commit: str, now: float) -> None:
+        subject, payload, block = message
+        ours = [(BATCH_ID, self._id), (BATCH_SEQUENCE, str(number))]
+        if commit:
+            ours.append((BATCH_COMMIT, commit))
+        headers = (Headers() if block is None else Headers.parse(block)).merged(ours)
+        self.timers.set(BatchTimer.IDLE, now + self._idle)
+        if number > 1 and number % ASK_EVERY and not commit:
+            self.port.publish(Publish(subject, payload, "", headers))
+            return
+        token = self.port.call(Call(subject, payload, headers, self._timeout))
+        self._owed[token] = 0 if commit else number
+        self.timers.set(BatchTimer.ANSWER, now + self._timeout)
+        if commit:
+            self.timers.stop(BatchTimer.IDLE)
+
+    def _let_go(self) -> None:
+        """Send a message that leaves a gap, upon which the server drops the batch and stores nothing of it."""
+        if self.state is BatchState.OPEN and self.port.up:
+            gap = Headers([(BATCH_ID, self._id), (BATCH_SEQUENCE, str(self.sent + 2))])
+            self.port.publish(Publish(self._last, b"", "", gap))
+
+    # ------------------------------------------------------------------ judging
+
+    def _judge(self, body: bytes, number: int) -> None:
+        """An answer that is no status: empty while the batch is open."""
+        self._first = None
+        size = f" of {self.sent} messages" + (
+            " and an end marker, which servers before 2.14.3 count as one more" if self._eob else ""
+        )
+        about = Asked(what=f"batch {self._id}{size}", subject=self._last)
+        if number == 1 and not body:
+            self.state = TRANSITIONS[self.state][BatchInput.ACCEPTED]
+        if number and not body:
+            return
+        ack = pub_ack(body, about)
+        if ack.batch is None:
+            raise BatchUnsupported(
+                f"expected a server that knows atomic batches (2.12), this one has stored a message by itself: "
+                f"stream {ack.stream!r}, sequence {ack.seq}",
+                body,
+                ack.stream,
+                ack.seq,
+            )
+        if number or ack.batch != self._id:
+            raise InvalidPubAck(
+                f"expected the acknowledgement of batch {self._id!r}, seen that of batch {shorten(ack.batch)}",
+                body,
+            )
+        if ack.count != self.sent:
+            raise InvalidPubAck(
+                f"expected the acknowledgement of {self.sent} messages of batch {self._id!r}, seen {shorten(ack.count)}; "
+                f"unknown if stored",
+                body,
+            )
+        self._result = ack
+        self.end()
+
+    def _refused(self, status: tuple[int, str], number: int, now: float) -> None:
+        """A status instead of an answer; nobody at all may be so for a moment only."""
+        if status[0] != 503:
+            self.end(StatusError(*status))
+        elif self._first is not None and self._left:
+            self._left -= 1
+            self.timers.stop(BatchTimer.IDLE)
+            self.timers.set(BatchTimer.RETRY, now + self._retry_wait)
+        else:
+            text = f"expected a stream that stores {self._last!r}, nobody listens there (503)"
+            self.end(NoResponders(f"{text}; nothing of batch {self._id!r} is stored", self._last))
+
+    @property
+    def _known(self) -> str:
+        """What is known of an outcome."""
+        return "unknown if stored" if self.state is BatchState.COMMITTING else "nothing of it is stored"
+
+    # ------------------------------------------------------------------ snapshot
+
+    def snapshot(self) -> dict[str, object]:
+        """Where it is, what waits, and the result."""
+        return {**super().snapshot(), "result": None if self._result is None else self._result.to_wire()}
+
+    def restore(self, data: Mapping[str, object]) -> None:
+        """Put back what `snapshot` gave."""
+        super().restore(data)
+        result = data["result"]
+        self._result = None if result is None else PubAck.from_wire(result)
+
+
+@final
+class WholeBatch(BatchPublish):
+    """An atomic batch of messages that are all there: a request with one result.
+
+    Args:
+        messages: what is stored, in this order: `Publish` values without replies, or tuples.
+        batch_id: as in `BatchPublish`, as the other arguments.
+        limit: the same.
+        timeout: the same.
+        retries: the same.
+        retry_wait: the same.
+
+    Raises:
+        InvalidConfig: no messages, or one for which the server would refuse the batch.
+        InvalidSubject, LocalProtocolError: one that is no message.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        messages: Iterable[object],
+        *,
+        batch_id: str | None = None,
+        limit: int = MOST_MESSAGES,
+        timeout: float | timedelta = 5.0,
+        retries: int = DEFAULT_RETRIES,
+        retry_wait: float | timedelta = DEFAULT_RETRY_WAIT,
+    ) -> None:
+        super().__init__(
+            batch_id=batch_id, limit=limit, timeout=timeout, retries=retries, retry_wait=retry_wait
+        )
+        for item in messages:
+            subject, payload, headers = outgoing(item)
+            self._rules.take(subject, headers)
+            self._waiting.append((subject, payload, None if headers is None else headers.encode()))
+        if not self._waiting:
+            raise InvalidConfig("expected at least one message in a batch, seen none")
+        self._draining = True

@@ -1,0 +1,1 @@
+"""Pull consumers: pull requests, the open pulls, and the feeds that stand on them: fetch and consume."""

@@ -1,0 +1,1 @@
+"""Push consumers: the subscribe procedure, the feed, flow control and buffer limits."""

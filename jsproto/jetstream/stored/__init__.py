@@ -1,0 +1,1 @@
+"""Stored messages in bulk: batches of direct gets, and whole streams as snapshots."""

@@ -1,0 +1,1 @@
+"""Consumers: who gets which message, and what an acknowledgement does."""

@@ -1,0 +1,1 @@
+"""Streams: what they store and refuse, and how stored messages are got."""

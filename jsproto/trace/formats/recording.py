@@ -1,0 +1,257 @@
+"""Raw recordings of a real server (schema ``jsproto-trace/1``): text lines in, typed records out.
+
+Theory. A recording is what one client and one server said to each other, byte for byte, with the time of each read and
+write; each line is a JSON object. The first says what was played and what the recorder counted, every other is
+one of four things: bytes to the server, bytes from it, a wait in which nothing came, an event of the outside world. A
+connection name stands for one link. Nothing here opens a file: whoever has the text gives it.
+
+`parse_recording` holds a recording whole; `raw_first` and `raw_record` read it line by line, for `jsproto.trace.formats.reading`.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode
+from collections.abc import Mapping
+from math import isfinite
+from typing import Final, TypeAlias, TypeVar, cast, final
+
+from attrs import frozen
+
+from jsproto.errors import LocalProtocolError, shorten
+
+SCHEMA: Final = "jsproto-trace/1"
+#: What one record may unfold to, in bytes: no packed line takes more memory than this.
+MOST_BYTES: Final = 67_108_864
+
+_T = TypeVar("_T")
+
+
+@final
+@frozen(kw_only=True)
+class Sent:
+    """Bytes of one write to the server, ``at`` seconds after the start."""
+
+    at: float
+    conn: str
+    data: bytes
+    note: str = ""
+
+
+@final
+@frozen(kw_only=True)
+class Received:
+    """Bytes of one read from the server."""
+
+    at: float
+    conn: str
+    data: bytes
+
+
+@final
+@frozen(kw_only=True)
+class Waited:
+    """The client waited and nothing came: the clock to play timers by."""
+
+    at: float
+    conn: str
+
+
+@final
+@frozen(kw_only=True)
+class Happened:
+    """Something outside the bytes: ``connected``, ``eof``, ``server_signal``, ``oob`` ... ``detail`` keeps the rest."""
+
+    at: float
+    name: str
+    conn: str
+    detail: Mapping[str, object]
+
+
+@final
+@frozen(kw_only=True)
+class Wished:
+    """A verb of the user: ``fetch``, ``consume``, ``ack`` ... with its arguments. Raw recordings have none."""
+
+    at: float
+    name: str
+    conn: str
+    detail: Mapping[str, object]
+
+
+Record: TypeAlias = Sent | Received | Waited | Happened | Wished
+
+#: Events that only a rerun needs (`jsproto.trace.replay.rerun`): what a connection began with, drew, was asked for and when it was ticked. Nobody reads them.
+INNER: Final = frozenset({"begin", "entropy", "step", "tick", "read", "refused", "ended"})
+
+
+@final
+@frozen(kw_only=True)
+class SeenStatus:
+    """A status frame as the recorder read it; the description is untrimmed."""
+
+    conn: str
+    code: int
+    description: str
+    headers: Mapping[str, object]
+
+
+@final
+@frozen(kw_only=True)
+class Observed:
+    """What the recorder counted in the recorded bytes: frames by operation, statuses (60 at most), ``-ERR`` lines, EOFs."""
+
+    operations: Mapping[str, int]
+    statuses: tuple[SeenStatus, ...]
+    errors: tuple[str, ...]
+    eof_seen_on: tuple[str, ...]
+
+
+@final
+@frozen(kw_only=True)
+class Recording:
+    """One recording: its first line, and the records behind it in order."""
+
+    scenario: str
+    server_version: str
+    description: str
+    expected: tuple[str, ...]
+    #: What the recorder noted of its server, such as the configuration of one that it started for this scenario.
+    notes: tuple[str, ...]
+    observed: Observed
+    connections: tuple[str, ...]
+    records: tuple[Record, ...]
+
+    def received(self, conn: str) -> tuple[bytes, ...]:
+        """What the server said on one connection, read by read."""
+        return tuple(r.data for r in self.records if isinstance(r, Received) and r.conn == conn)
+
+    def sent(self, conn: str) -> tuple[bytes, ...]:
+        """What the client said on one connection, write by write."""
+        return tuple(r.data for r in self.records if isinstance(r, Sent) and r.conn == conn)
+
+
+def parse_recording(text: str | bytes) -> Recording:
+    """The recording that these lines are.
+
+    Raises:
+        LocalProtocolError: not the schema, or a line that cannot be read; the message names the line.
+    """
+    lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
+    number = 0
+    try:
+        meta = raw_first(lines[0] if lines else "{}")
+        observed = _observed(_object(meta.get("observed"), "observed"))
+        records: list[Record] = []
+        for number, line in enumerate(lines[1:], start=1):  # noqa: B007  # names the line of a fault
+            records.append(raw_record(line))
+        return Recording(
+            scenario=_member(meta, "scenario", str),
+            server_version=_member(meta, "server_version", str),
+            description=_member(meta, "description", str),
+            expected=_texts(meta, "expected"),
+            notes=_texts(meta, "notes") if meta.get("notes") else (),
+            observed=observed,
+            connections=_texts(meta, "connections"),
+            records=tuple(records),
+        )
+    except (LocalProtocolError, ValueError, RecursionError, zlib.error) as error:
+        raise LocalProtocolError(f"line {number + 1} of a recording: {error}") from None
+
+
+def raw_first(line: str | bytes) -> dict[str, object]:
+    """The members of the first line.
+
+    Raises:
+        LocalProtocolError: another schema, or no object.
+        ValueError: no JSON.
+    """
+    meta = _object(json.loads(line), "line")
+    if meta.get("schema") != SCHEMA:
+        raise LocalProtocolError(f"expected schema {SCHEMA}, seen {shorten(meta.get('schema'))}")
+    return meta
+
+
+def raw_record(text: str | bytes) -> Record:
+    """The record of any other line.
+
+    Raises:
+        LocalProtocolError: a member is missing or of the wrong type.
+        ValueError: no JSON, no base64.
+        RecursionError: nested too deeply.
+        zlib.error: packed bytes that cannot be unpacked.
+    """
+    line = _object(json.loads(text), "line")
+    at = _member(line, "t", float)
+    if not isfinite(at):
+        raise LocalProtocolError(f"expected seconds as t, seen {at}")
+    kind = _member(line, "dir", str)
+    conn = _member(line, "conn", str, "")
+    match kind:
+        case "s2c":
+            return Received(at=at, conn=conn, data=_data(line))
+        case "c2s":
+            return Sent(at=at, conn=conn, data=_data(line), note=_member(line, "note", str, ""))
+        case "tick":
+            return Waited(at=at, conn=conn)
+        case "event":
+            detail = {name: value for name, value in line.items() if name not in {"t", "dir", "name", "conn"}}
+            return Happened(at=at, name=_member(line, "name", str), conn=conn, detail=detail)
+        case _:
+            raise LocalProtocolError(f"expected dir s2c, c2s, tick or event, seen {shorten(kind)}")
+
+
+def _data(line: dict[str, object]) -> bytes:
+    if "z64" not in line:
+        return b64decode(_member(line, "b64", str), validate=True)
+    size = _member(line, "len", int)
+    if not 0 <= size <= MOST_BYTES:
+        raise LocalProtocolError(f"expected a len from 0 to {MOST_BYTES}, seen {shorten(size)}")
+    data = zlib.decompressobj().decompress(b64decode(_member(line, "z64", str), validate=True), size + 1)
+    if len(data) != size:
+        raise LocalProtocolError(f"expected z64 of {size} bytes, seen another length")
+    return data
+
+
+def _observed(line: dict[str, object]) -> Observed:
+    operations = _object(line.get("s2c_ops"), "s2c_ops")
+    return Observed(
+        operations={name: _member(operations, name, int) for name in operations},
+        statuses=tuple(_status(_object(status, "status")) for status in _list(line, "statuses")),
+        errors=_texts(line, "errors"),
+        eof_seen_on=_texts(line, "eof_seen_on"),
+    )
+
+
+def _status(line: dict[str, object]) -> SeenStatus:
+    return SeenStatus(
+        conn=_member(line, "conn", str),
+        code=_member(line, "code", int),
+        description=_member(line, "desc", str),
+        headers=_object(line.get("headers"), "headers"),
+    )
+
+
+def _object(value: object, name: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise LocalProtocolError(f"expected an object as {name}, seen {shorten(value)}")
+    return cast("dict[str, object]", value)
+
+
+def _list(line: dict[str, object], name: str) -> list[object]:
+    value = line.get(name)
+    if not isinstance(value, list):
+        raise LocalProtocolError(f"expected a list as {name}, seen {shorten(value)}")
+    return cast("list[object]", value)
+
+
+def _texts(line: dict[str, object], name: str) -> tuple[str, ...]:
+    return tuple(_member({name: value}, name, str) for value in _list(line, name))
+
+
+def _member(line: dict[str, object], name: str, kind: type[_T], default: _T | None = None) -> _T:
+    value = line.get(name, default)
+    if not isinstance(value, kind):
+        raise LocalProtocolError(f"expected {kind.__name__} as {name}, seen {shorten(value)}")
+    return value

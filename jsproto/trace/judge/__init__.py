@@ -1,0 +1,1 @@
+"""The judge of any client: rules over the facts of the Observer."""

@@ -1,0 +1,109 @@
+"""A judge in the middle of a trace as bytes, and back: for whoever judges a trace while it is still being recorded.
+
+Theory. What a judge knows is a web of records that point at each other (a pull and its subscription, a watch and its link), so it is written as
+such a web, by pickle, and not as a tree. A pickle can name anything that can be imported; so what is read back may name only
+classes of this package and two plain ones, and everything else is refused before it is touched.
+
+The bytes begin with a checksum over the shape of every record of the modules that a judge's memory is made of: its name, and the
+names of its slots or fields. A core whose judges know other things judges anew, from the records, rather than with the memory of
+another. A checksum of names says nothing of meanings: who lets an old name mean something else counts the version in it up.
+Members of enums stand in the bytes by value, and one that is not known any more is refused like damaged bytes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from typing import Any, Final, final
+
+from jsproto.errors import LocalProtocolError, shorten
+from jsproto.trace.judge import lint
+from jsproto.trace.judge.lint import Lint
+from jsproto.trace.observe import books, deliveries, facts, ledger, observer, publishes, pulls, requests
+from jsproto.wire import client_commands, frames, parser
+
+#: Where the records are defined that a judge's memory is made of.
+_HOMES: Final = (
+    facts,
+    frames,
+    ledger,
+    client_commands,
+    lint,
+    observer,
+    parser,
+    books,
+    deliveries,
+    publishes,
+    pulls,
+    requests,
+)
+#: Each of their records by module and name, with its fields or slots; a tuple with names has both, and its slots are none.
+_SHAPE: Final = {
+    (each.__module__, each.__qualname__): tuple(getattr(each, "_fields", getattr(each, "__slots__", ())))
+    for home in _HOMES
+    for each in vars(home).values()
+    if isinstance(each, type)
+    and each.__module__ == home.__name__
+    and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
+}
+_MAGIC: Final = b"jsproto-judge/2 %08x\n" % zlib.crc32(repr(sorted(_SHAPE.items())).encode())
+_PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
+
+
+def kept(judge: Lint) -> bytes:
+    """What a judge knows so far; whoever else hears its facts is not part of that."""
+    return _MAGIC + pickle.dumps(judge, protocol=5)
+
+
+def taken_up(data: bytes) -> Lint:
+    """A judge that goes on where the one that these bytes were made of was.
+
+    Raises:
+        LocalProtocolError: they are of another version, no judge, or name what they must not.
+    """
+    if not data.startswith(_MAGIC):
+        raise LocalProtocolError(
+            f"expected the memory of a judge like those of this version, seen {shorten(data[:32])}"
+        )
+    try:
+        judge: object = _Reader(_Text(data, len(_MAGIC))).load()
+    except LocalProtocolError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged bytes can raise whatever they like
+        raise LocalProtocolError(
+            f"expected the memory of a judge, seen {type(error).__name__}: {shorten(str(error))}"
+        ) from None
+    if not isinstance(judge, Lint):
+        raise LocalProtocolError(f"expected the memory of a judge, seen one of {type(judge).__name__}")
+    judge.taken_up()
+    return judge
+
+
+@final
+class _Text:
+    """Bytes to be read one after the other, as pickle wants them."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or those that are left."""
+        start, self._at = self._at, min(len(self._data), self._at + size)
+        return self._data[start : self._at]
+
+    def readline(self) -> bytes:
+        """Up to the end of a line."""
+        end = self._data.find(b"\n", self._at)
+        return self.read((len(self._data) if end < 0 else end + 1) - self._at)
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        known = (module, name) in _PLAIN or (module.startswith("jsproto.") and "." not in name)
+        found: object = super().find_class(module, name) if known else None
+        if not isinstance(found, type) or not f"{found.__module__}.".startswith(("jsproto.", "collections.")):
+            raise LocalProtocolError(
+                f"expected only records of jsproto in the memory of a judge, seen {shorten(f'{module}.{name}')}"
+            )
+        return found

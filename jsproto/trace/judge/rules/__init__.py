@@ -1,0 +1,1 @@
+"""The rules of the lint, one module for each area; the table is `jsproto.trace.judge.lint.RULES`."""

@@ -1,0 +1,1 @@
+"""The Observer: a passive ledger over both directions of any client's traffic."""

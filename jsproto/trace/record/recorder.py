@@ -1,0 +1,315 @@
+"""The recorder: a connection that writes down what it is told and what it says, so that an incident becomes a file.
+
+Theory. It *is* a connection, with the same inputs and the same three outputs; what it adds is one record for each: a verb of the user,
+bytes in, bytes out, an event, and that items were handed out. Bytes are written as they are on the wire below any TLS or
+WebSocket, credentials never are (`jsproto.trace.formats.redaction`). A record has the time of the input that it belongs to, for outputs have none.
+
+All links of one connection have one name, so a reader of the trace knows that the next link is of the same client.
+
+| record | says |
+|---|---|
+| ``! open``, ``! close``, ``! drain``, ``! stop``, ``! limit`` | what was done with a conversation, by its number, or with all |
+| ``! reconnect``, ``! authenticate`` | the link was left on purpose; credentials were given |
+| ``= dial``, ``= connected``, ``= secured``, ``= lost``, ``= client_close`` | the byte stream: asked for, open, under TLS, gone, given up |
+| ``= up``, ``= down``, ``= lame_duck``, ``= notice``, ``= over`` | what the user is told; errors by their class alone, for a text may quote the peer |
+| ``= taken`` | items handed out: of which conversation, how many, whether all at once, and the reply subject of the last |
+
+Publishes and acks are no verbs here: their bytes say all of it.
+
+So that the same can be run again (`jsproto.trace.replay.rerun`), everything that a machine decides by is there too: time is a multiple of
+`GRAIN`, which the digits of the clock tell, and
+
+| record | says |
+|---|---|
+| ``= begin`` | the clock and the options at the start |
+| ``= entropy``, ``= step`` | what was drawn, and what a procedure asked for, during the input before it |
+| ``= tick`` | time was told, and something was due |
+| ``= read`` | how many of the next frames came at once |
+| ``= refused``, ``= unauthenticated``, ``= ended`` | no conversation came of an opening, no credentials of asking; somebody heard that there is nothing to take |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import ceil
+from typing import Any, Final, TypeVar, final
+
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection, ConversationT
+from jsproto.core.connection.events import (
+    Closed,
+    Connected,
+    Dial,
+    Disconnected,
+    Event,
+    HangUp,
+    LameDuck,
+    Notice,
+)
+from jsproto.core.connection.link import LinkState
+from jsproto.core.connection.options import Options
+from jsproto.core.connection.server_pool import Server
+from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.message import Message
+from jsproto.core.conversation.procedure import Procedure, Step
+from jsproto.errors import JsprotoError
+from jsproto.jetstream.push.base import PushFeed
+from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
+from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wished
+from jsproto.trace.record.conversation_json import described, options_written, step_written
+from jsproto.trace.record.tape import Tape
+from jsproto.wire.nuid import Entropy
+
+T = TypeVar("T")
+
+#: The name of the one connection in the trace.
+CONN: Final = "a"
+#: The event that says that items were handed out.
+TAKEN: Final = "taken"
+#: So many moments are in a second: 2**19, each told from the next by the six digits of the format's clock.
+GRAIN: Final = 1 << 19
+
+_ACKS: Final = "$JS.ACK."
+
+
+@final
+class Recorder(Connection):
+    """A connection on tape.
+
+    Args:
+        tape: where the records go; it ends with the connection.
+    """
+
+    __slots__ = ("_left", "_notes", "_over", "_start", "_tape")
+
+    def __init__(self, options: Options, *, entropy: Callable[[int], bytes], now: float, tape: Tape) -> None:
+        self._start = moment(now)
+        self._tape = tape
+        self._notes: list[tuple[str, dict[str, object]]] = []
+        self._left: str | None = None
+        self._over = False
+        tape.mark_reads()
+        super().__init__(options, entropy=self._drawing(entropy), now=self._start)
+        self._happened("begin", {"start": self._start, "options": options_written(options)}, self._start)
+
+    # ------------------------------------------------------------------ inputs
+
+    def transport_up(self, now: float) -> None:
+        """A stream, or TLS on it: only the first is a new link."""
+        name = {LinkState.DIALING: "connected", LinkState.UPGRADING: "secured"}.get(self.state)
+        super().transport_up(now)
+        if name is not None:
+            self._happened(name, {}, now)
+
+    def receive_data(self, data: bytes, now: float) -> None:
+        """Bytes from the server, as they came."""
+        super().receive_data(data, now)
+        self._put_down(Received(at=self._when(now), conn=CONN, data=data))
+
+    def transport_down(self, error: Exception | None, now: float) -> None:
+        """The end of a link."""
+        super().transport_down(error, now)
+        self._happened("lost", {"error": _named(error)}, now)
+
+    def handle_tick(self, now: float) -> None:
+        """Something may be due; else it is no input."""
+        due = self.next_deadline()
+        counts = self._draining is not None or (due is not None and due <= max(moment(now), self._now))
+        super().handle_tick(now)
+        if counts:
+            self._happened("tick", {}, now)
+
+    def open(self, conversation: ConversationT, now: float) -> ConversationT:
+        """A conversation begins; one that is refused is no verb, but it may have used up a number."""
+        fresh = not conversation.port.number
+        arguments = described(conversation, self._tape.keep) if fresh else None
+        made = {} if arguments is None else {"args": arguments}
+        if fresh:
+            self._watch(conversation)
+        try:
+            super().open(conversation, now)
+        except JsprotoError:
+            if fresh and conversation.port.number:
+                self._happened("refused", {**_numbered(conversation), **made}, now)
+            raise
+        self._wished("open", conversation, now, **made)
+        return conversation
+
+    def put(self, conversation: Conversation[object], item: object, now: float) -> bool:
+        """Offer an item."""
+        return super().put(conversation, item, moment(now))
+
+    def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
+        """It is asked to end in an orderly way."""
+        super().tell(conversation, wish, now)
+        self._wished(wish.name.lower(), conversation, now)
+
+    def limit(self, conversation: Conversation[object], count: int, now: float) -> None:
+        """It ends after so many messages; a limit that is refused is no verb."""
+        super().limit(conversation, count, now)
+        self._wished("limit", conversation, now, count=count)
+
+    def close(self, conversation: Conversation[object] | None, now: float) -> None:
+        """It ends."""
+        super().close(conversation, now)
+        self._wished("close", conversation, now)
+
+    def reconnect(self, now: float, *, server: str | Server | None = None) -> None:
+        """The link is left on purpose; a server that is refused is no verb."""
+        super().reconnect(now, server=server)
+        where = Server.parse(server) if isinstance(server, str) else server
+        self._wished("reconnect", None, now, **({} if where is None else {"server": str(where)}))
+
+    def authenticate(self, auth: Auth, now: float) -> None:
+        """Credentials were given; what they are is nobody's business. Those that come too late change nothing."""
+        before = self.state
+        super().authenticate(auth, now)
+        self._wished("authenticate", None, now, **({"late": True} if self.state is before else {}))
+
+    def authentication_failed(self, error: Exception, now: float) -> None:
+        """No credentials could be had."""
+        super().authentication_failed(error, now)
+        self._happened("unauthenticated", {"error": _named(error)}, now)
+
+    def take(self, conversation: Conversation[T], now: float) -> T | NeedData | Ended:
+        """The next item."""
+        item: T | NeedData | Ended = ENDED
+        counts = self._counts(conversation)
+        try:
+            item = super().take(conversation, moment(now))
+        finally:
+            items = item if item is NEED_DATA or item is ENDED else [item]
+            self._asked_for(conversation, items, now, counts=counts)
+        return item
+
+    def take_all(self, conversation: Conversation[T], now: float) -> list[T] | NeedData | Ended:
+        """All at hand."""
+        items: list[T] | NeedData | Ended = ENDED
+        counts = self._counts(conversation)
+        try:
+            items = super().take_all(conversation, now)
+        finally:
+            self._asked_for(conversation, items, now, counts=counts, all=True)
+        return items
+
+    # ------------------------------------------------------------------ outputs
+
+    def next_event(self) -> Event | None:
+        """What the user is told, and what the adapter has to do."""
+        event = super().next_event()
+        if event is not None:
+            self._told(event)
+        return event
+
+    def data_to_send(self) -> bytes:
+        """Bytes to the server. The last of a link come behind the order to leave it, and the last of all behind the end."""
+        data = super().data_to_send()
+        if data:
+            self._tape.record(Sent(at=self._when(self._now), conn=CONN, data=data))
+        if self._left is not None:
+            self._happened("client_close", {"reason": self._left}, self._now)
+            self._left = None
+        if self._over:
+            self._tape.end()
+        return data
+
+    # ------------------------------------------------------------------ words
+
+    def _told(self, event: Event) -> None:
+        match event:
+            case Dial():
+                where = {"server": f"{event.server.host}:{event.server.port}"}
+                self._happened("dial", where, self._now)
+            case HangUp():
+                self._left = "closed" if event.reason == "closed" else "given up"
+            case Connected():
+                self._happened("up", {"version": event.info.version, "resumed": event.resumed}, self._now)
+            case Disconnected():
+                self._happened("down", {"error": _named(event.error)}, self._now)
+            case LameDuck():
+                self._happened("lame_duck", {}, self._now)
+            case Notice():
+                whose = {} if event.conversation is None else _numbered(event.conversation)
+                self._happened("notice", {"kind": event.kind.name, **whose}, self._now)
+            case Closed():
+                self._over = True
+                self._happened("over", {"error": _named(event.error)}, self._now)
+            case _:
+                pass
+
+    def _counts(self, conversation: Conversation[T]) -> bool:
+        """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers when its reader comes back."""
+        return self._draining is not None or (isinstance(conversation, PushFeed) and not conversation.hungry)
+
+    def _asked_for(
+        self,
+        conversation: Conversation[T],
+        items: list[T] | NeedData | Ended,
+        now: float,
+        *,
+        counts: bool,
+        **how: object,
+    ) -> None:
+        """Somebody has taken items, or heard that there are none."""
+        if not isinstance(items, list):
+            if counts:
+                self._happened("ended", {**_numbered(conversation), **how}, now)
+            return
+        last = items[-1]
+        reply = last.reply if isinstance(last, Message) and last.reply.startswith(_ACKS) else ""
+        about = {**_numbered(conversation), "count": len(items), **how, **({"reply": reply} if reply else {})}
+        self._happened(TAKEN, about, now)
+
+    def _wished(
+        self, name: str, conversation: Conversation[object] | None, now: float, **more: object
+    ) -> None:
+        detail = more if conversation is None else {**_numbered(conversation), **more}
+        self._put_down(Wished(at=self._when(now), name=name, conn=CONN, detail=detail))
+
+    def _happened(self, name: str, detail: Mapping[str, object], now: float) -> None:
+        self._put_down(Happened(at=self._when(now), name=name, conn=CONN, detail=detail))
+
+    def _put_down(self, record: Record) -> None:
+        """An input, and behind it what was noted while it was worked off: a tape that ends has both or neither."""
+        notes = [Happened(at=record.at, name=name, conn=CONN, detail=detail) for name, detail in self._notes]
+        self._notes.clear()
+        self._tape.record(record, *notes)
+
+    def _watch(self, conversation: Conversation[Any]) -> None:
+        """Have the steps of a procedure told."""
+        if isinstance(conversation, Procedure):
+            script = conversation.script
+
+            def note(step: Step | None) -> None:
+                number = conversation.port.number
+                self._notes.append(("step", step_written(number, step, self._tape.keep)))
+
+            script.watcher = note
+
+    def _drawing(self, entropy: Entropy) -> Entropy:
+        def drawn(size: int) -> bytes:
+            data = entropy(size)
+            self._notes.append(("entropy", {"bytes": data.hex()}))
+            return data
+
+        return drawn
+
+    def _at(self, now: float) -> float:
+        return super()._at(moment(now))
+
+    def _when(self, now: float) -> float:
+        """Seconds since the start; an earlier moment counts as the last one."""
+        return max(moment(now), self._now) - self._start
+
+
+def moment(now: float) -> float:
+    """The time as it can be written down: never earlier than it is."""
+    return ceil(now * GRAIN) / GRAIN
+
+
+def _numbered(conversation: Conversation[T]) -> dict[str, object]:
+    return {"of": type(conversation).__name__, "number": conversation.port.number}
+
+
+def _named(error: Exception | None) -> str:
+    return "" if error is None else type(error).__name__

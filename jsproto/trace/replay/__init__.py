@@ -1,0 +1,1 @@
+"""Running a trace again: through the parsers, and through our own machines."""

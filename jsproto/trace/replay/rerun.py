@@ -1,0 +1,400 @@
+"""A trace of our recorder is run again through our machines: what they say must be what was recorded, frame for frame.
+
+Theory. The same inputs give the same outputs, byte for byte; so a connection that is told again what the recorded one was told, at the same moments,
+with the same entropy and the same conversations, must say the same. The trace falls into *turns*: one input, what was noted while it was worked
+off (entropy that was drawn, steps that procedures took), and the bytes that were handed to the transport behind it. A turn is played when the next
+begins. The first frame that differs is the divergence.
+
+What is compared, and what is given:
+
+- all that machines decide by themselves: SUB, UNSUB, PING, PONG, pulls, acks that nobody asked for, and when and in which order each of them goes out;
+- requests by their subject, their address and their size: the generator behind a procedure is not in the trace, so a stand-in takes its
+  steps, and its body is whatever was recorded;
+- what the user published and acked is given: it stands between the frames of the machines, wherever it did;
+- CONNECT without what was redacted. Where payloads were not kept, their sizes are compared.
+
+A trace that opens something which cannot be made again (`jsproto.trace.record.conversation_json`) is run up to there, and then it is said what and where.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, cast, final
+
+from jsproto.core.connection.auth import Auth
+from jsproto.core.connection.connection import Connection
+from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.procedure import Procedure
+from jsproto.core.conversation.router import Router
+from jsproto.core.pubsub.request_many import RequestMany
+from jsproto.errors import ConnectFailed, JsprotoError, LocalProtocolError, shorten
+from jsproto.signals import ENDED, NEED_DATA
+from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Waited, Wished
+from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.record.conversation_json import made_again, number_read, options_made
+from jsproto.trace.record.recorder import GRAIN
+from jsproto.trace.replay.output_diff import Said, frame_told
+from jsproto.trace.replay.recorded_procedure import StandIns
+from jsproto.wire.nuid import nuid
+
+#: Records that are told of before the divergence.
+_CONTEXT: Final = 4
+#: So much of a detail is shown.
+_SHOWN: Final = 200
+#: A frame that means nothing: for a read that completed none, but was a sign of life.
+_LIFE: Final = b"+OK\r\n"
+#: Conversations are looked through when so many are remembered.
+_MANY: Final = 256
+#: Events that are inputs.
+_INPUTS: Final = frozenset({
+    "begin", "connected", "secured", "lost", "tick", "read", "taken", "ended", "refused", "unauthenticated",
+})  # fmt: skip
+
+
+class Stop(NamedTuple):
+    """Why a rerun ended before the trace did.
+
+    Attributes:
+        line: the line of the trace.
+        words: what is the matter.
+        diverged: whether our machines did something else; if not, the trace cannot be run any further.
+        context: what was said last, oldest first.
+    """
+
+    line: int
+    words: str
+    diverged: bool
+    context: tuple[str, ...] = ()
+
+
+class _Stopped(Exception):
+    def __init__(self, words: str, line: int = 0, *, diverged: bool = True) -> None:
+        super().__init__(words)
+        self.line = line
+        self.diverged = diverged
+
+
+@final
+class Rerun:
+    """One trace through one connection.
+
+    Args:
+        keep: what the trace kept of that which users wrote, as its head says.
+        cut: where to cut bytes of the server that came with one read, none for not at all: from their number to the ends of the pieces.
+
+    Attributes:
+        began: whether the trace says how its connection began; one that does not is none of our recorder's.
+        stop: why it ended before the trace did, ``None`` if it did not.
+    """
+
+    __slots__ = (
+        "_closing",
+        "_connection",
+        "_context",
+        "_conversations",
+        "_cut",
+        "_drawn",
+        "_line",
+        "_many",
+        "_most",
+        "_over",
+        "_owed",
+        "_said",
+        "_standins",
+        "_start",
+        "_turn",
+        "began",
+        "stop",
+    )
+
+    def __init__(self, keep: Keep, cut: Callable[[int], Iterable[int]] | None = None) -> None:
+        self._cut = cut
+        self._connection: Connection | None = None
+        self._conversations: dict[int, Conversation[Any]] = {}
+        self._most = _MANY
+        self._standins = StandIns()
+        self._drawn: deque[bytes] = deque()
+        self._said = Said(keep)
+        self._many: set[int] = set()
+        self._context: deque[str] = deque(maxlen=_CONTEXT)
+        self._turn: list[tuple[int, Record]] = []
+        self._owed = 0
+        self._line = 0
+        self._start = 0.0
+        self._closing = False
+        self._over = False
+        self.began = False
+        self.stop: Stop | None = None
+
+    @property
+    def frames(self) -> int:
+        """Frames of our machines that were equal."""
+        return self._said.frames
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return self._said.size
+
+    @property
+    def given(self) -> int:
+        """Frames of the user that stood between them."""
+        return self._said.given
+
+    @property
+    def diverged(self) -> bool:
+        """Whether our machines did something else than was recorded."""
+        return self.stop is not None and self.stop.diverged
+
+    # ------------------------------------------------------------------ turns
+
+    def feed(self, line: int, record: Record) -> None:
+        """The next record. Behind a stop nothing happens any more."""
+        if self.stop is not None or isinstance(record, Waited):
+            return
+        if self._owed and isinstance(record, Received):
+            self._owed -= 1
+        elif _is_input(record):
+            self._play()
+            self._owed = _frames(record)
+        self._turn.append((line, record))
+
+    def end(self) -> None:
+        """The trace is over."""
+        if self.stop is None:
+            self._play()
+        left = b"" if self._connection is None or not self._over else self._connection.data_to_send()
+        if self.stop is None and left:
+            self.stop = Stop(
+                self._line,
+                f"our machines go on: {frame_told(left)}",
+                diverged=True,
+                context=tuple(self._context),
+            )
+
+    def _play(self) -> None:
+        turn, self._turn = self._turn, []
+        if not turn:
+            return
+        try:
+            self._played(turn)
+        except _Stopped as stopped:
+            line = stopped.line or turn[0][0]
+            self.stop = Stop(line, str(stopped), stopped.diverged, tuple(self._context))
+
+    def _played(self, turn: list[tuple[int, Record]]) -> None:
+        self._line, first = turn[0]
+        if self._connection is None and not (isinstance(first, Happened) and first.name == "begin"):
+            return  # what some tap has seen
+        data = [record.data for _, record in turn if isinstance(record, Received)]
+        try:
+            for _, record in turn:
+                if isinstance(record, Happened):
+                    self._noted(record)
+            self._told(first, data)
+        except (JsprotoError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _Stopped(
+                f"expected that it can be done again, got {type(error).__name__}: {error}", self._line
+            ) from None
+        self._connected.next_deadline()  # as whoever drives a connection asks for it
+        while self._connected.next_event() is not None:
+            pass
+        self._over = self._over or any(isinstance(each, Happened) and each.name == "over" for _, each in turn)
+        for line, record in turn:
+            if isinstance(record, Sent):
+                self._line = line
+                self._compare(record.data)
+            self._remember(line, record)
+        self._nothing_left()
+
+    @property
+    def _connected(self) -> Connection:
+        return cast("Connection", self._connection)
+
+    def _remember(self, line: int, record: Record) -> None:
+        if isinstance(record, Sent | Received):
+            words = f"{'>' if isinstance(record, Sent) else '<'} {frame_told(record.data)}"
+        else:
+            record = cast("Happened | Wished", record)
+            way = "=" if isinstance(record, Happened) else "!"
+            words = f"{way} {record.name} {shorten(dict(record.detail), _SHOWN)}"
+        self._context.append(f"{line:>7} {record.at:>12.6f} {words}")
+
+    def _compare(self, recorded: bytes) -> None:
+        said = self._said
+        if not said.waiting:
+            said.take(self._connected.data_to_send())
+        told = frame_told(said.waiting[0]) if said.waiting else "nothing"
+        if not said.equal(recorded, self._many):
+            raise _Stopped(f"recorded is {frame_told(recorded)}, our machines say {told}", self._line)
+
+    def _nothing_left(self) -> None:
+        """All that was noted is used up, and all that was said was recorded."""
+        if self._said.waiting:
+            told = frame_told(self._said.waiting[0])
+            raise _Stopped(f"expected nothing more, our machines say {told}", self._line)
+        if self._drawn:
+            raise _Stopped("expected that entropy is drawn, our machines drew none")
+        if words := self._standins.differing():
+            raise _Stopped(words)
+
+    def _noted(self, record: Happened) -> None:
+        if record.name == "entropy":
+            self._drawn.append(bytes.fromhex(str(record.detail.get("bytes"))))
+        elif record.name == "step":
+            self._standins.note(record.detail)
+
+    # ------------------------------------------------------------------ inputs
+
+    def _told(self, record: Record, data: list[bytes]) -> None:
+        """What the recorded connection was told, told again."""
+        now = self._start + round(record.at * GRAIN) / GRAIN
+        if isinstance(record, Received):
+            self._received(data, now)
+        elif isinstance(record, Wished):
+            self._wished(record, now)
+        else:
+            self._happened(cast("Happened", record), data, now)
+
+    def _received(self, data: list[bytes], now: float) -> None:
+        joined = b"".join(data) or _LIFE
+        at = 0
+        for end in (*(() if self._cut is None else self._cut(len(joined))), len(joined)):
+            if end > at:
+                self._connected.receive_data(joined[at:end], now)
+                at = end
+
+    def _happened(self, record: Happened, data: list[bytes], now: float) -> None:
+        connection, detail = self._connected, record.detail
+        match record.name:
+            case "begin":
+                self._begin(detail)
+            case "connected" | "secured":
+                connection.transport_up(now)
+            case "lost":
+                connection.transport_down(
+                    ConnectFailed("as it was recorded") if detail.get("error") else None, now
+                )
+            case "tick":
+                connection.handle_tick(now)
+            case "read":
+                self._received(data, now)
+            case "unauthenticated":
+                connection.authentication_failed(ConnectFailed("as it was recorded"), now)
+            case "refused":
+                conversation = self._made(detail)
+                try:
+                    connection.open(conversation, now)
+                except LocalProtocolError:
+                    return
+                if not conversation.ended:
+                    raise _Stopped("expected that the conversation is refused, it was opened")
+            case _:
+                self._taken(record, now)
+
+    def _begin(self, detail: Mapping[str, object]) -> None:
+        if self._connection is not None:
+            raise _Stopped("expected one connection in a trace, this is another", diverged=False)
+        self.began = True
+        self._start = number_read(detail.get("start"))
+        options = options_made(detail.get("options"))
+        first = self._drawn[0] if self._drawn else b""
+        self._said.began(Router(options.inbox_prefix, nuid(lambda _: first)))
+        self._connection = Connection(options, entropy=self._entropy, now=self._start)
+
+    def _entropy(self, size: int) -> bytes:
+        if not self._drawn or len(self._drawn[0]) != size:
+            raise LocalProtocolError(f"our machines draw {size} bytes of entropy, which was not recorded")
+        return self._drawn.popleft()
+
+    def _taken(self, record: Happened, now: float) -> None:
+        """Items were handed out, or somebody heard that there are no more."""
+        conversation = self._conversations.get(cast("int", record.detail.get("number")))
+        expected = 0 if record.name == "ended" else record.detail.get("count")
+        if conversation is None:
+            raise _Stopped(
+                f"expected a conversation of the number {record.detail.get('number')!r}, there is none"
+            )
+        verb = self._connected.take_all if record.detail.get("all") else self._connected.take
+        items: object = ENDED
+        try:
+            items = verb(conversation, now)
+        except JsprotoError:
+            if expected:
+                raise
+        count = 0 if items is NEED_DATA or items is ENDED else 1
+        if isinstance(items, list):
+            count = len(cast("list[object]", items))
+        if count != expected:
+            raise _Stopped(f"expected {expected} items to be handed out, seen {count}")
+
+    def _wished(self, record: Wished, now: float) -> None:
+        connection, detail = self._connected, record.detail
+        if record.name == "open":
+            self._open(detail, now)
+            return
+        whose = None
+        if "number" in detail:
+            whose = self._conversations.get(cast("int", detail["number"]))
+            if whose is None:
+                return  # it was over
+        match record.name:
+            case "drain" | "stop":
+                connection.tell(whose, Wish[record.name.upper()], now)
+                self._closing = self._closing or whose is None
+            case "limit":
+                connection.limit(cast("Conversation[Any]", whose), cast("int", detail["count"]), now)
+            case "close":
+                connection.close(whose, now)
+            case "reconnect":
+                server = detail.get("server")
+                connection.reconnect(now, server=None if server is None else str(server))
+            case "authenticate":
+                if not detail.get("late"):
+                    connection.authenticate(Auth(), now)
+            case _:
+                raise _Stopped(f"expected a verb that is known, seen {shorten(record.name)}", diverged=False)
+
+    def _open(self, detail: Mapping[str, object], now: float) -> None:
+        conversation = self._made(detail)
+        number = cast("int", detail.get("number"))
+        self._connected.open(conversation, now)
+        if conversation.port.number != number:
+            raise _Stopped(f"expected number {number} for a conversation, seen {conversation.port.number}")
+        if len(self._conversations) > self._most and not self._closing:
+            self._conversations = {
+                each: feed for each, feed in self._conversations.items() if feed.readable or not feed.finished
+            }
+            self._most = 2 * len(self._conversations) + _MANY
+        self._conversations[number] = conversation
+        if isinstance(conversation, RequestMany):
+            self._many.add(number)
+
+    def _made(self, detail: Mapping[str, object]) -> Conversation[Any]:
+        name = str(detail.get("of"))
+        if "args" not in detail:
+            raise _Stopped(f"a {name} is opened, which cannot be made again from a trace", diverged=False)
+        if name == Procedure.__name__:
+            return self._standins.procedure(cast("int", detail.get("number")))
+        return made_again(name, detail["args"])
+
+
+def _is_input(record: Record) -> bool:
+    if isinstance(record, Happened):
+        return record.name in _INPUTS
+    return isinstance(record, Received | Wished)
+
+
+def _frames(record: Record) -> int:
+    """How many of the next frames belong to an input."""
+    if not (isinstance(record, Happened) and record.name == "read"):
+        return 0
+    frames = record.detail.get("frames")
+    return frames if isinstance(frames, int) else 0
+
+
+def keep_of(about: Mapping[str, str]) -> Keep:
+    """What a trace kept of that which users wrote, by its first lines."""
+    word = about.get("payload", "").upper()
+    return Keep[word] if word in Keep.__members__ else Keep.FULL

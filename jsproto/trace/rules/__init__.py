@@ -1,1 +1,0 @@
-"""The rules of the lint, one module for each area; the table is `jsproto.trace.lint.RULES`."""

@@ -1,1 +1,0 @@
-"""What the Observer keeps books of, one part each; `jsproto.trace.observer.Observer` reads the bytes and asks them."""

@@ -1,0 +1,1 @@
+"""A trace for the eye: ladder, summary, view, and diagrams of machines."""

@@ -1,0 +1,120 @@
+"""A trace in a few numbers: what was said on each link, every pull with its fate, and what stands out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, final
+
+from jsproto.trace.formats.recording import Record
+from jsproto.trace.observe.facts import (
+    Acked,
+    Asked,
+    Fact,
+    FlowAnswered,
+    Published,
+    Pulled,
+    PullOver,
+    SaidBroken,
+    SaidConnect,
+    SaidPub,
+    SaidSub,
+    SaidUnsub,
+    SaidWord,
+)
+from jsproto.trace.observe.ledger import SeenPull, seconds
+from jsproto.trace.observe.observer import Observer
+
+#: Pulls of which the fate is kept, the first of a trace.
+MOST_PULLS: Final = 1000
+
+
+@final
+class Summary:
+    """Books of one trace for people.
+
+    Attributes:
+        commands: what clients said, by operation; JetStream's own apart.
+        statuses: statuses that ended pulls, by code and text.
+        pulls: the first pulls; each shows what became of it.
+    """
+
+    __slots__ = ("asked", "at", "commands", "observer", "pulls", "records", "statuses")
+
+    def __init__(self) -> None:
+        self.observer = Observer(self._told)
+        self.commands: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.pulls: list[SeenPull] = []
+        self.records = 0
+        self.at = 0.0
+
+    def feed(self, line: int, record: Record) -> None:
+        """One record."""
+        self.records += 1
+        self.at = record.at
+        self.observer.feed(line, record)
+
+    def _told(self, fact: Fact) -> None:
+        match fact:
+            case SaidPub():
+                self.commands["PUB" if fact.command.block is None else "HPUB"] += 1
+            case SaidWord():
+                self.commands[fact.command.value] += 1
+            case SaidSub():
+                self.commands["SUB"] += 1
+            case SaidUnsub():
+                self.commands["UNSUB"] += 1
+            case SaidConnect():
+                self.commands["CONNECT"] += 1
+            case SaidBroken():
+                self.commands["unreadable"] += 1
+            case Pulled():
+                self.asked["pull"] += 1
+                if len(self.pulls) < MOST_PULLS:
+                    self.pulls.append(fact.pull)
+            case PullOver():
+                self.statuses[fact.pull.status] += 1
+            case Asked():
+                self.asked[fact.request.verb or "unknown"] += 1
+            case Acked():
+                self.asked[f"ack {fact.command.payload[:4].decode('utf-8', 'replace')}".rstrip()] += 1
+            case FlowAnswered():
+                self.asked["flow control"] += 1
+            case Published():
+                self.asked["publish"] += 1
+            case _:
+                pass
+
+    def as_json(self) -> dict[str, object]:
+        """The summary as plain data."""
+        return {
+            "seconds": self.at,
+            "records": self.records,
+            "frames": self.observer.frames,
+            "links": [
+                {
+                    "conn": link.conn,
+                    "at": seconds(link.at),
+                    "server": "" if link.info is None else link.info.version,
+                    "client": f"{link.option('lang') or ''} {link.option('version') or ''}".strip(),
+                }
+                for link in self.observer.links
+            ],
+            "commands": dict(self.commands),
+            "asked": dict(self.asked),
+            "statuses": dict(self.statuses),
+            "pulls": [
+                {
+                    "line": pull.line,
+                    "at": seconds(pull.at),
+                    "consumer": ".".join(pull.consumer),
+                    "batch": pull.batch,
+                    "max_bytes": pull.max_bytes,
+                    "got": pull.got,
+                    "fate": "OPEN" if pull.end is None else pull.end.value,
+                    "status": pull.status,
+                }
+                for pull in self.pulls
+            ],
+        }
