@@ -8,7 +8,7 @@ from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.dispatcher import Stats
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Call, Conversation, Port, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Sleep
 from jsproto.core.pubsub.request import Flush, request
@@ -96,7 +96,6 @@ from jsproto.jetstream.api.errors import (
     AlreadyExists,
     AmbiguousSubject,
     ApiLevelTooLow,
-    Asked,
     BatchUnsupported,
     ConfigIgnored,
     ConsumerDoesNotExist,
@@ -115,6 +114,7 @@ from jsproto.jetstream.api.errors import (
     MessageSizeExceeded,
     NotFound,
     Refused,
+    RequestContext,
     RetryLater,
     SequenceNotFound,
     StreamExists,
@@ -136,7 +136,7 @@ from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.api.publishing.schedule import Schedule
 from jsproto.jetstream.api.requests.inventory import Inventory
 from jsproto.jetstream.api.requests.maintenance import Pause
-from jsproto.jetstream.api.requests.messages import StoredMessage, Which
+from jsproto.jetstream.api.requests.messages import MessageSelector, StoredMessage
 from jsproto.jetstream.api.requests.paging import Listed
 from jsproto.jetstream.api.requests.publish import compose
 from jsproto.jetstream.api.requests.system import ServerAnswer, ServerIdentity
@@ -155,8 +155,8 @@ from jsproto.jetstream.delivery.ack import (
     Next,
     Term,
 )
-from jsproto.jetstream.delivery.ack_options import Acking
-from jsproto.jetstream.delivery.message import AckedAll, JsMessage, confirmed, settlement
+from jsproto.jetstream.delivery.ack_options import AckOptions
+from jsproto.jetstream.delivery.message import AckBatch, JsMessage, confirmed, settlement
 from jsproto.jetstream.errors import (
     AlreadySettled,
     ApiLevelRefused,
@@ -183,10 +183,10 @@ from jsproto.jetstream.errors import (
 )
 from jsproto.jetstream.gaps import Gap
 from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice
-from jsproto.jetstream.ordered.options import Form, OrderedOptions
+from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.publish.batch import BatchPublish, WholeBatch
-from jsproto.jetstream.publish.exactly_once import Patience
+from jsproto.jetstream.publish.exactly_once import RetryPolicy
 from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestFault, IngestNotice
 from jsproto.jetstream.publish.window import Outcome, PublishResult, PublishWindow
 from jsproto.jetstream.pull.ack_next import AckNext
@@ -220,13 +220,13 @@ from jsproto.jetstream.push.subscribe_checks import (
     SubscribeRefused,
 )
 from jsproto.jetstream.push.subscription import PushSubscription
-from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePart, RangePlan, plan_of
-from jsproto.jetstream.range_read.progress import Lost
+from jsproto.jetstream.range_read.progress import LostRange
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Row, Rows
 from jsproto.jetstream.range_read.states import RangeNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.jetstream.stored.direct_batch import BatchOptions, DirectBatch
 from jsproto.jetstream.stored.snapshot import Origin, Restore, Snapshot
 from jsproto.ops.backup import InvalidBackup, RestoreConflict, RestoreFailed
@@ -255,12 +255,12 @@ __all__ = [
     "AccountLimits",
     "AccountTier",
     "Ack",
+    "AckBatch",
     "AckNext",
+    "AckOptions",
     "AckPolicy",
     "AckState",
     "AckSubject",
-    "AckedAll",
-    "Acking",
     "AlreadyExists",
     "AlreadySettled",
     "AmbiguousSubject",
@@ -268,7 +268,6 @@ __all__ = [
     "ApiLevelRefused",
     "ApiLevelTooLow",
     "ApiStats",
-    "Asked",
     "Auth",
     "AuthorizationFailed",
     "BadRequest",
@@ -317,7 +316,7 @@ __all__ = [
     "DiscardPolicy",
     "Disconnected",
     "DuplicateSubscription",
-    "End",
+    "EndReason",
     "ErrorCode",
     "Event",
     "ExpectationFailed",
@@ -330,7 +329,6 @@ __all__ = [
     "Finding",
     "FlowControlWithoutHeartbeat",
     "Flush",
-    "Form",
     "Gap",
     "GapMode",
     "Gather",
@@ -369,11 +367,12 @@ __all__ = [
     "LinkError",
     "Listed",
     "LocalProtocolError",
-    "Lost",
+    "LostRange",
     "LostStreamData",
     "Message",
     "MessageFate",
     "MessageNotFound",
+    "MessageSelector",
     "MessageSizeExceeded",
     "MessageTooLarge",
     "Messages",
@@ -398,7 +397,6 @@ __all__ = [
     "OutboundFull",
     "Outcome",
     "Overflow",
-    "Patience",
     "Pause",
     "PayloadTooLarge",
     "PeerInfo",
@@ -434,12 +432,14 @@ __all__ = [
     "RangePart",
     "RangePlan",
     "RangeReader",
+    "ReadMode",
     "ReadStalled",
     "Refused",
     "RemoteProtocolError",
     "ReplayPolicy",
     "Report",
     "Republish",
+    "RequestContext",
     "RequestMany",
     "RequestTimeout",
     "Restore",
@@ -447,6 +447,7 @@ __all__ = [
     "RestoreFailed",
     "RetentionPolicy",
     "RetryLater",
+    "RetryPolicy",
     "Rollup",
     "Row",
     "Rows",
@@ -463,10 +464,12 @@ __all__ = [
     "SlowConsumer",
     "Snapshot",
     "SnapshotBroken",
+    "SourceKind",
     "StaleConnection",
     "Stats",
     "Statsz",
     "StatusError",
+    "StopMode",
     "StorageType",
     "StoreCompression",
     "StoredMessage",
@@ -500,12 +503,9 @@ __all__ = [
     "UserInfo",
     "Varz",
     "View",
-    "Way",
     "WebSocketFailed",
-    "Which",
     "WholeBatch",
     "WindowFull",
-    "Wish",
     "WrongLastMessageId",
     "WrongLastSequence",
     "WrongStream",

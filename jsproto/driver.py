@@ -7,7 +7,7 @@ stream of events. Between the two stands the driver, still pure, which sorts the
 - ``woken``: the waiters that may look again, in order;
 - what people want to hear of, for each `Listener`: connected, disconnected, lame duck, notices, closed.
 
-A waiter is an opaque token of the adapter: a future, an event, a flag. It waits in one of three places: at the `Seat`
+A waiter is an opaque token of the adapter: a future, an event, a flag. It waits in one of three places: at the `WaitSlot`
 of a conversation (one taker and one putter, a second is `BusyConversation`), at a `Listener`, or at the connection as a
 whole (``wait``: for room in the outbound buffer, for the first link, for the end). Being woken means "look again",
 nothing more, so a wake-up too many is harmless and a waiter that was given up in the meantime can be skipped.
@@ -63,7 +63,7 @@ MAX_UNHEARD: Final = 1024
 
 
 @final
-class Seat:
+class WaitSlot:
     """Where one taker and one putter of a conversation wait; it lies in ``conversation.context``.
 
     Attributes:
@@ -82,7 +82,7 @@ class Seat:
         self.watchers: tuple[Waiter, ...] = ()
 
 
-class Hearer(Protocol):
+class EventObserver(Protocol):
     """Who is told what happens, at once and within the input that made it happen."""
 
     @property
@@ -169,18 +169,18 @@ class Driver:
         self.closed = False
         self.error: JsprotoError | None = None
         self._waiting: dict[Waiter, None] = {}
-        self._listeners: list[Hearer] = []
+        self._listeners: list[EventObserver] = []
 
     # ------------------------------------------------------------------ uncoloured verbs
 
-    def open(self, conversation: Conversation[T], now: float) -> Seat:
+    def open(self, conversation: Conversation[T], now: float) -> WaitSlot:
         """Start a conversation and give its seat.
 
         Raises:
             LocalProtocolError: it was opened before, or the connection is closed.
             InvalidConfig: it is no conversation.
         """
-        seat: Seat = Seat(self.client)
+        seat: WaitSlot = WaitSlot(self.client)
         try:
             before, conversation.context = conversation.context, seat
         except AttributeError:
@@ -271,7 +271,7 @@ class Driver:
         self._listeners.append(listener)
         return listener
 
-    def attend(self, hearer: Hearer) -> None:
+    def attend(self, hearer: EventObserver) -> None:
         """Let somebody hear each event as it happens, for as long as there is the connection."""
         self._listeners.append(hearer)
 
@@ -298,7 +298,7 @@ class Driver:
             self.woken.extend(self._waiting)
             return
         seat = event.conversation.context
-        if isinstance(seat, Seat):
+        if isinstance(seat, WaitSlot):
             self.woken.extend(waiter for waiter in (seat.taker, seat.putter) if waiter is not None)
             self.woken.extend(seat.watchers)
 
@@ -316,14 +316,14 @@ class Driver:
                 self.woken.append(listener.waiter)
 
 
-def seat_of(conversation: Conversation[T]) -> Seat:
+def seat_of(conversation: Conversation[T]) -> WaitSlot:
     """The seat of an opened conversation.
 
     Raises:
         ConversationClosed: it was not opened by a driver.
     """
     seat = conversation.context
-    if not isinstance(seat, Seat):
+    if not isinstance(seat, WaitSlot):
         raise ConversationClosed(f"expected {type(conversation).__name__} to be opened before it is used")
     return seat
 

@@ -21,7 +21,7 @@ from jsproto.core.connection.events import (
 )
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation, Stage
-from jsproto.driver import MAX_UNHEARD, Driver, Seat, seat_of
+from jsproto.driver import MAX_UNHEARD, Driver, WaitSlot, seat_of
 from jsproto.errors import (
     AuthorizationFailed,
     BusyConversation,
@@ -369,6 +369,6 @@ def test_a_forgotten_listener_hears_nothing_more(driver, connection):
 
 
 def test_a_seat_of_nobody_has_no_waiters():
-    seat = Seat("me")
+    seat = WaitSlot("me")
 
     assert (seat.client, seat.taker, seat.putter) == ("me", None, None)

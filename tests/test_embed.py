@@ -12,7 +12,6 @@ from jsproto import (
     Call,
     ConversationClosed,
     Disconnected,
-    Form,
     InvalidSubject,
     JetStream,
     LocalProtocolError,
@@ -20,8 +19,9 @@ from jsproto import (
     Nak,
     Next,
     Procedure,
+    SourceKind,
+    StopMode,
     Subscription,
-    Wish,
 )
 from jsproto.embed import Embedded, Fence, Publish, Sub, Unsub, acknowledgement, header_block
 from jsproto.jetstream.delivery.ack import AckFact
@@ -196,7 +196,7 @@ def test_a_request_waits_for_a_link():
 def test_a_drain_ends_when_its_fence_is_answered():
     machine = embedded(WORK.consume())
     sub, _ = machine.commands()
-    machine.conversation.told(Wish.DRAIN, 0.1)
+    machine.conversation.told(StopMode.DRAIN, 0.1)
     unsub, fence = machine.commands()
     machine.delivered([message(sub.sid, 1)], 0.2)
     machine.fenced(fence.token, 0.3)
@@ -235,7 +235,7 @@ def test_the_fence_of_a_lost_link_says_nothing_about_the_next():
     (stale,) = machine.commands()
     machine.link_down(0.1)
     machine.link_up(0.2)
-    machine.conversation.told(Wish.DRAIN, 0.3)
+    machine.conversation.told(StopMode.DRAIN, 0.3)
     fresh = machine.commands()[-1]
     machine.fenced(stale.token, 0.4)
     early = machine.conversation.finished
@@ -385,7 +385,7 @@ def test_a_message_has_its_headers():
     assert taken.headers["A"] == "1"
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_consumers_of_two_programs_have_different_names(form):
     names = set()
     for inbox in ("_INBOX.x", "_INBOX.y", "_INBOX.x.y", "_INBOX.y.x"):

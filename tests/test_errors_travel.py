@@ -10,11 +10,11 @@ import pytest
 import jsproto
 from jsproto.core.state import error_read, error_written
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 
 #: What the classes of the tree are made with; the first that fits is taken.
 ARGUMENTS = (
-    (404, 10059, "stream not found", Asked(what="look up", stream="S")),
+    (404, 10059, "stream not found", RequestContext(what="look up", stream="S")),
     (409, "Consumer Deleted", "in words of our own"),
     ("expected a, seen b", "orders.new", "publish"),
     ("expected a, seen b", b"body"),

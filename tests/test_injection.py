@@ -23,7 +23,7 @@ from jsproto.jetstream.api.events.advisories import MessageFate
 from jsproto.jetstream.context import Consumer, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.signals import NEED_DATA
-from jsproto.wire.client_commands import CommandReader, PubLine
+from jsproto.wire.client_commands import ClientCommandParser, PubLine
 from jsproto.wire.commands import Publish, Sub, Unsub
 from jsproto.wire.encoder import encode
 from jsproto.wire.headers import Headers
@@ -417,7 +417,7 @@ def said_by(kind: type[object], verb: str, name: str, told: str, text: str) -> l
         up.open(conversation, 0.0)
         up.take(conversation, 0.0)
         out = up.data_to_send()
-        asked = [each for each in CommandReader().feed(out) if isinstance(each, PubLine)]
+        asked = [each for each in ClientCommandParser().feed(out) if isinstance(each, PubLine)]
         found = there(verb, name, asked[0].subject) if asked else None
         if found is not None:
             answer = json.dumps(found).encode()
@@ -428,7 +428,7 @@ def said_by(kind: type[object], verb: str, name: str, told: str, text: str) -> l
                 out += up.data_to_send()
     finally:
         out += up.data_to_send()
-    return [shape(each) for each in CommandReader().feed(out)]
+    return [shape(each) for each in ClientCommandParser().feed(out)]
 
 
 def shape(line: object) -> object:

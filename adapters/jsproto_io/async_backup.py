@@ -34,7 +34,7 @@ from jsproto.ops.backup import (
     MANIFEST,
     ORIGIN,
     STREAMS,
-    Deed,
+    BackupAction,
     Manifest,
     RestoreConflict,
     RestoreFailed,
@@ -62,7 +62,7 @@ from jsproto_io._backup.folder import (
     save,
     written,
 )
-from jsproto_io._backup.progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell, silent
 from jsproto_io._client.async_client import AsyncClient
 from jsproto_io._client.facade_async import AsyncJetStream
 
@@ -121,7 +121,7 @@ async def back_up(
             of=len(infos),
             total=total,
         )
-        with Teller(progress, tell) as teller:
+        with ProgressReporter(progress, tell) as teller:
             place = root / STREAMS / file_name(info.config.name)
             entry = await nc._aside(partial(configured, place, info, consumers))
             try:
@@ -178,7 +178,7 @@ class Restored:
     """
 
     stream: str
-    deed: Deed
+    deed: BackupAction
     consumers: tuple[str, ...] = ()
     words: str = ""
 
@@ -240,10 +240,10 @@ async def restore(
             phase=Phase.BEGUN,
             number=number,
             of=len(plan),
-            total=entry.size if deed is Deed.RESTORE else 0,
+            total=entry.size if deed is BackupAction.RESTORE else 0,
         )
         try:
-            with Teller(progress, tell) as teller:
+            with ProgressReporter(progress, tell) as teller:
                 done.append(await account.put_back(places[entry.name], deed, teller))
         except LinkError as error:
             names = ", ".join(each.stream for each in done) or "none"
@@ -272,7 +272,7 @@ async def _checked(nc: AsyncClient, saved: Sequence[Found], tell: Tell) -> None:
             of=len(saved),
             total=entry.size,
         )
-        with Teller(progress, tell) as teller:
+        with ProgressReporter(progress, tell) as teller:
             check = await nc._aside(partial(Check, place, entry))
             with check:
                 while size := await nc._aside(check.step):
@@ -298,7 +298,14 @@ class _Account:
         #: Its conversations can be looked into while they are driven.
         self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
 
-    async def take(self, place: Path, entry: SavedStream, teller: Teller, *, check: bool) -> SavedStream:
+    async def take(
+        self,
+        place: Path,
+        entry: SavedStream,
+        teller: ProgressReporter,
+        *,
+        check: bool,
+    ) -> SavedStream:
         """Write the archive of a stream, and what the server says beside it."""
         aside = self._nc._aside
         snapshot = self._pure.stream(entry.name).snapshot(check=check)
@@ -330,20 +337,20 @@ class _Account:
             note=teller.words or None,
         )
 
-    async def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
+    async def put_back(self, found: Found, deed: BackupAction, teller: ProgressReporter) -> Restored:
         """Make a stream with its consumers, or bring them up to date."""
         place, entry, config = found
         if self._replicas is not None:
             config = config.evolve(num_replicas=self._replicas)
         stream = self.js.stream(entry.name)
         there: Sequence[str] = ()
-        if deed is Deed.RESTORE:
+        if deed is BackupAction.RESTORE:
             try:
                 await self._unpack(place, entry, teller)
             except StreamExists as error:
                 raise RestoreConflict(appeared(entry.name), {entry.name: str(error)}) from error
             there = await stream.consumer_names()
-        elif deed is Deed.UPDATE:
+        elif deed is BackupAction.UPDATE:
             await self.js.update_stream(config)
         else:
             await self.js.create_stream(config)
@@ -356,7 +363,7 @@ class _Account:
         teller.words = entry.note or ""
         return Restored(stream=entry.name, deed=deed, consumers=tuple(wanted), words=teller.words)
 
-    async def _unpack(self, place: Path, entry: SavedStream, teller: Teller) -> None:
+    async def _unpack(self, place: Path, entry: SavedStream, teller: ProgressReporter) -> None:
         """Make a stream of its archive, and compare it with what was saved."""
         aside = self._nc._aside
         origin = await aside(partial(origin_of, place))

@@ -1,6 +1,6 @@
 """jsproto on asyncio: ``async with connect("nats://127.0.0.1:4222") as nc``.
 
-Theory. There is no task that reads or writes. The transport calls `Link`, which hands the bytes to the connection and
+Theory. There is no task that reads or writes. The transport calls `AsyncioProtocol`, which hands the bytes to the connection and
 pumps; a user's verb hands its wish to the connection and asks for a pump with ``call_soon``, so that all wishes of one
 turn of the loop leave in one write, and those of a long one in a few; the one deadline is one ``call_at``. A verb that has to wait makes one future, and a
 run of messages costs one wake-up, not one for each message.
@@ -25,9 +25,9 @@ from jsproto_io._client.facade_async import AsyncConsumer, AsyncJetStream, Async
 from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
 from jsproto_io._client.signatures import show_options
-from jsproto_io._transport.asyncio_protocol import Link, winner_of
-from jsproto_io._transport.backend import Place
-from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.asyncio_protocol import AsyncioProtocol, winner_of
+from jsproto_io._transport.backend import AddrInfo
+from jsproto_io._transport.happy_eyeballs import HappyEyeballs
 from jsproto_io._transport.network import wrong_clock
 from jsproto_io._transport.resolver import written_out
 
@@ -86,8 +86,8 @@ class Client(AsyncClient):
         super().__init__(servers, options, ask=asks(credentials))
         self._credentials: AsyncCredentials = credentials or nobody
         self._loop: asyncio.AbstractEventLoop
-        self._link: Link | None = None
-        self._links: set[Link] = set()
+        self._link: AsyncioProtocol | None = None
+        self._links: set[AsyncioProtocol] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._armed = 0.0
@@ -229,15 +229,17 @@ class Client(AsyncClient):
     # ------------------------------------------------------------------ the transport
 
     def _dial(self, server: Server) -> None:
-        self._link = link = Link(self)
+        self._link = link = AsyncioProtocol(self)
         link.dialling = self._spawn(self._dialled(server, link))
 
-    async def _dialled(self, server: Server, link: Link) -> None:
+    async def _dialled(self, server: Server, link: AsyncioProtocol) -> None:
         try:
             if self._network is None:
                 options = self._options
                 places = await self._places(server.host, server.port, None)
-                race = Race(server.host, places, randomize=options.randomize, within=options.connect_timeout)
+                race = HappyEyeballs(
+                    server.host, places, randomize=options.randomize, within=options.connect_timeout
+                )
                 stream = link.stream = await winner_of(race, self._spawn)
                 await self._loop.create_connection(lambda: link, sock=stream)
             else:
@@ -273,7 +275,7 @@ class Client(AsyncClient):
             await asyncio.wait([doing])  # it may still be at work on what the caller is about to close
             raise
 
-    async def _places(self, host: str, port: int, patience: float | None) -> Sequence[Place]:
+    async def _places(self, host: str, port: int, patience: float | None) -> Sequence[AddrInfo]:
         async with asyncio.timeout(patience):
             return written_out(host, port) or await self._loop.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM

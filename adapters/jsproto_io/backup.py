@@ -27,7 +27,7 @@ from jsproto.ops.backup import (
     MANIFEST,
     ORIGIN,
     STREAMS,
-    Deed,
+    BackupAction,
     Manifest,
     RestoreConflict,
     RestoreFailed,
@@ -55,7 +55,7 @@ from jsproto_io._backup.folder import (
     save,
     written,
 )
-from jsproto_io._backup.progress import Phase, Progress, Tell, Teller, silent
+from jsproto_io._backup.progress import Phase, Progress, ProgressReporter, Tell, silent
 from jsproto_io._client.sync_client import SyncClient
 from jsproto_io._client.facade_sync import SyncJetStream
 
@@ -114,7 +114,7 @@ def back_up(
             of=len(infos),
             total=total,
         )
-        with Teller(progress, tell) as teller:
+        with ProgressReporter(progress, tell) as teller:
             place = root / STREAMS / file_name(info.config.name)
             entry = nc._aside(partial(configured, place, info, consumers))
             try:
@@ -171,7 +171,7 @@ class Restored:
     """
 
     stream: str
-    deed: Deed
+    deed: BackupAction
     consumers: tuple[str, ...] = ()
     words: str = ""
 
@@ -233,10 +233,10 @@ def restore(
             phase=Phase.BEGUN,
             number=number,
             of=len(plan),
-            total=entry.size if deed is Deed.RESTORE else 0,
+            total=entry.size if deed is BackupAction.RESTORE else 0,
         )
         try:
-            with Teller(progress, tell) as teller:
+            with ProgressReporter(progress, tell) as teller:
                 done.append(account.put_back(places[entry.name], deed, teller))
         except LinkError as error:
             names = ", ".join(each.stream for each in done) or "none"
@@ -265,7 +265,7 @@ def _checked(nc: SyncClient, saved: Sequence[Found], tell: Tell) -> None:
             of=len(saved),
             total=entry.size,
         )
-        with Teller(progress, tell) as teller:
+        with ProgressReporter(progress, tell) as teller:
             check = nc._aside(partial(Check, place, entry))
             with check:
                 while size := nc._aside(check.step):
@@ -291,7 +291,14 @@ class _Account:
         #: Its conversations can be looked into while they are driven.
         self._pure = JetStream(domain=self.js.domain, prefix=self.js.prefix, timeout=self.js.timeout)
 
-    def take(self, place: Path, entry: SavedStream, teller: Teller, *, check: bool) -> SavedStream:
+    def take(
+        self,
+        place: Path,
+        entry: SavedStream,
+        teller: ProgressReporter,
+        *,
+        check: bool,
+    ) -> SavedStream:
         """Write the archive of a stream, and what the server says beside it."""
         aside = self._nc._aside
         snapshot = self._pure.stream(entry.name).snapshot(check=check)
@@ -323,20 +330,20 @@ class _Account:
             note=teller.words or None,
         )
 
-    def put_back(self, found: Found, deed: Deed, teller: Teller) -> Restored:
+    def put_back(self, found: Found, deed: BackupAction, teller: ProgressReporter) -> Restored:
         """Make a stream with its consumers, or bring them up to date."""
         place, entry, config = found
         if self._replicas is not None:
             config = config.evolve(num_replicas=self._replicas)
         stream = self.js.stream(entry.name)
         there: Sequence[str] = ()
-        if deed is Deed.RESTORE:
+        if deed is BackupAction.RESTORE:
             try:
                 self._unpack(place, entry, teller)
             except StreamExists as error:
                 raise RestoreConflict(appeared(entry.name), {entry.name: str(error)}) from error
             there = stream.consumer_names()
-        elif deed is Deed.UPDATE:
+        elif deed is BackupAction.UPDATE:
             self.js.update_stream(config)
         else:
             self.js.create_stream(config)
@@ -349,7 +356,7 @@ class _Account:
         teller.words = entry.note or ""
         return Restored(stream=entry.name, deed=deed, consumers=tuple(wanted), words=teller.words)
 
-    def _unpack(self, place: Path, entry: SavedStream, teller: Teller) -> None:
+    def _unpack(self, place: Path, entry: SavedStream, teller: ProgressReporter) -> None:
         """Make a stream of its archive, and compare it with what was saved."""
         aside = self._nc._aside
         origin = aside(partial(origin_of, place))

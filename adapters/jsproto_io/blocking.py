@@ -1,10 +1,10 @@
 """jsproto on blocking calls: ``with connect("nats://127.0.0.1:4222") as nc``. No event loop, and hardly ever a thread.
 
-Theory. Nothing runs but what a caller waits for: caller-driven, as `PluggedClient` says. Between two verbs nobody reads, so a caller that computes
+Theory. Nothing runs but what a caller waits for: caller-driven, as `SelectorClient` says. Between two verbs nobody reads, so a caller that computes
 for longer than the server's patience with unanswered PINGs should call something now and then: else the server hangs up, and the next verb
 makes a new link first. Verbs look at the socket before they begin what has an answer, before they leave a link, and at least once in a second on their own; a
 verb that finds the link lost and has something to say waits for the next one, for at most ``connect_timeout``. Or the client is
-made with ``pump=True``: then a thread, the `Keeper`, does that for the caller, and says in time that messages in hand are being worked on.
+made with ``pump=True``: then a thread, the `BackgroundThread`, does that for the caller, and says in time that messages in hand are being worked on.
 While a snapshot is taken or a stream restored there is such a thread in any case: the server breaks these off after seconds of silence, and
 disks pause for longer.
 """
@@ -17,11 +17,11 @@ from typing import Self, Unpack, final
 
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import BusyConversation
-from jsproto_io._client.background_thread import Keeper
+from jsproto_io._client.background_thread import BackgroundThread
 from jsproto_io._client.facade_sync import SyncConsumer, SyncJetStream, SyncStream
 from jsproto_io._client.messages import SyncCoreMessage, SyncMessage
 from jsproto_io._client.options import ConnectOptions, Credentials, Servers
-from jsproto_io._client.selector_client import PluggedClient
+from jsproto_io._client.selector_client import SelectorClient
 from jsproto_io._client.signatures import show_options
 from jsproto_io._client.sync_client import AT_ONCE, IN_USE, Events, Feed, Sink
 
@@ -74,7 +74,7 @@ show_options(connect)
 
 
 @final
-class Client(PluggedClient):
+class Client(SelectorClient):
     """One connection to one NATS system, driven by whoever waits."""
 
     __slots__ = ("_attended", "_keeper", "_pumps")
@@ -91,7 +91,7 @@ class Client(PluggedClient):
         super().__init__(servers, credentials, options, linger=linger)
         self._attended: set[Conversation[object]] = set()
         self._pumps = pump
-        self._keeper = Keeper(self) if pump else None
+        self._keeper = BackgroundThread(self) if pump else None
         if self._keeper is not None:
             self._gate = self._keeper.doors
 
@@ -110,7 +110,7 @@ class Client(PluggedClient):
     def _attend(self, conversation: Conversation[object]) -> None:
         self._attended.add(conversation)
         if self._keeper is None and self._network is None:
-            keeper = Keeper(self)
+            keeper = BackgroundThread(self)
             gate = self._gate
             if not gate.acquire(AT_ONCE):
                 raise BusyConversation(IN_USE)

@@ -24,7 +24,7 @@ from attrs import evolve, field, frozen
 
 from jsproto.errors import ContextUnavailable, InvalidContext, shorten
 from jsproto.ops.nats_context import MAX_CONTEXT, NatsContext
-from jsproto.wire.secret import HiddenMapping, Secretive
+from jsproto.wire.secret import HiddenMapping, RedactedSecret
 from jsproto_io._client.options import ConnectOptions
 from jsproto_io._context.options import ContextOptions, arguments_of
 
@@ -89,7 +89,7 @@ def _hidden(environ: Mapping[str, str] | None) -> Mapping[str, str] | None:
 
 @final
 @frozen(kw_only=True)
-class Context(Secretive):
+class Context(RedactedSecret):
     """One context, ready to connect with.
 
     Attributes:

@@ -27,7 +27,7 @@ from jsproto.core.connection.creds import MAX_CREDS, Claims, UserCreds, user_see
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import CredentialsUnavailable, InvalidCredentials
 from jsproto.wire.nkey import Seed
-from jsproto.wire.secret import Secretive, file_name
+from jsproto.wire.secret import RedactedSecret, file_name
 from jsproto_io._ed25519 import KeyPair, check_signing
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket
@@ -79,7 +79,7 @@ class CredsFile:
 
 @final
 @frozen
-class Creds(Secretive):
+class Creds(RedactedSecret):
     """The text of a creds file that is in memory, from an environment variable or a vault.
 
     Raises:
@@ -99,7 +99,7 @@ class Creds(Secretive):
 
 @final
 @frozen
-class NkeySeed(Secretive):
+class NkeySeed(RedactedSecret):
     """The seed of a user's nkey (``SU...``), for a server that knows its public key.
 
     Raises:

@@ -1,11 +1,11 @@
 """What the adapters here are made of, for whoever writes another one: the half that does not wait, and its verbs in both colours.
 
-Theory. `AsyncClient` and `PluggedClient` have everything that users see: the three verbs, core NATS, JetStream, TLS, WebSockets, proxies, credentials,
+Theory. `AsyncClient` and `SelectorClient` have everything that users see: the three verbs, core NATS, JetStream, TLS, WebSockets, proxies, credentials,
 events, recordings. What is missing in the second is how to wait and how to move bytes; the first is whole, and has one place where it sleeps.
 
 | for | take | and say |
 |---|---|---|
-| calls that block | `PluggedClient` | `_drive`, to wait in another way: sleep until something comes or ``_deadline`` is due, and call ``_turn(0.0)`` of whoever it came for |
+| calls that block | `SelectorClient` | `_drive`, to wait in another way: sleep until something comes or ``_deadline`` is due, and call ``_turn(0.0)`` of whoever it came for |
 | coroutines of another framework | `AsyncClient` | `_waiter`, `_woken`, `_wake`: a thing to wait on; `_kick`, `_arm`: pump soon, tick then; `_dial`, `_write`, `_hang_up`, `_failed`, `_authenticate`: one byte stream; `__aenter__`, `close`: the life; `_places`, `_probe`: for `rtts`; `_aside`: what waits for a disk, for backups |
 
 Two more are there to be overridden. `_away`: whether a verb is called in the client's thread but outside of its event loop. `_drop`: close this process's
@@ -19,23 +19,23 @@ from __future__ import annotations
 
 from jsproto.driver import Told
 from jsproto_io._client.async_client import AsyncClient
-from jsproto_io._client.event_logger import Watched, Watcher
+from jsproto_io._client.event_logger import LoggedEvent, Watcher
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Credentials, Servers, nobody
-from jsproto_io._client.selector_client import PluggedClient
-from jsproto_io._transport.backend import Place
-from jsproto_io._transport.selector_socket import Plug
+from jsproto_io._client.selector_client import SelectorClient
+from jsproto_io._transport.backend import AddrInfo
+from jsproto_io._transport.selector_socket import SelectorTransport
 
 __all__ = [
+    "AddrInfo",
     "AsyncClient",
     "AsyncCredentials",
     "ConnectOptions",
     "Credentials",
-    "Place",
-    "Plug",
-    "PluggedClient",
+    "LoggedEvent",
+    "SelectorClient",
+    "SelectorTransport",
     "Servers",
     "Told",
-    "Watched",
     "Watcher",
     "nobody",
 ]

@@ -34,11 +34,11 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, TypeVarTuple, cast, f
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import LocalProtocolError
 from jsproto.testing import Clock, Line, SimServer, Switchboard
-from jsproto_io._transport.asyncio_protocol import Link as _Protocol
+from jsproto_io._transport.asyncio_protocol import AsyncioProtocol as _Protocol
 from jsproto_io._transport.backend import Event, Nursery
 from jsproto_io._transport.network import NETWORK, Linked, Network, activate, deactivate
 from jsproto_io._transport.nursery_stream import Owner
-from jsproto_io._transport.selector_socket import OPENED, Happened, Lost
+from jsproto_io._transport.selector_socket import OPENED, ConnectionGone, Happened
 
 __all__ = ["Backend", "MemoryServer"]
 
@@ -161,7 +161,7 @@ class MemoryServer(Switchboard):
 
 @final
 class _Plug:
-    """One line after another, and whoever waits for one lets time leap; see `jsproto_io._transport.selector_socket.Plug`."""
+    """One line after another, and whoever waits for one lets time leap; see `jsproto_io._transport.selector_socket.SelectorTransport`."""
 
     __slots__ = ("_board", "_line", "_opening", "asleep", "broken", "due", "unsent")
 
@@ -174,15 +174,17 @@ class _Plug:
         self.due: float | None = None
         self.unsent = bytearray()
 
-    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = math.inf) -> Lost | None:
+    def dial(
+        self, host: str, port: int, *, randomize: bool = False, within: float = math.inf
+    ) -> ConnectionGone | None:
         try:
             self._line = self._board.dial(_nobody)
         except OSError as error:
-            return Lost(error)
+            return ConnectionGone(error)
         self._opening = True
         return None
 
-    def wait(self, patience: float | None) -> bytes | Happened | Lost | None:
+    def wait(self, patience: float | None) -> bytes | Happened | ConnectionGone | None:
         happened = self._look()
         if happened is None and patience != 0.0:
             self.asleep = True
@@ -198,7 +200,7 @@ class _Plug:
         if not self._board.leap(until):
             raise LocalProtocolError("expected something to wait for, nothing will ever happen")
 
-    def _look(self) -> bytes | Happened | Lost | None:
+    def _look(self) -> bytes | Happened | ConnectionGone | None:
         line = self._line
         if line is None:
             return None
@@ -210,7 +212,7 @@ class _Plug:
             return data
         if line.ended:
             self._line = None
-            return Lost(line.error)
+            return ConnectionGone(line.error)
         return None
 
     def write(self, data: bytes, *, more: bool = False) -> None:

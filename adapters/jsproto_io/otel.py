@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, final
 from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck
 from jsproto.driver import Told
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto_io._client.event_logger import Watched
+from jsproto_io._client.event_logger import LoggedEvent
 
 try:
     from opentelemetry import metrics, propagate, trace
@@ -67,13 +67,13 @@ class Telemetry:
             "nats.client.messages.received", [self._messages], "{message}", "Messages that came"
         )
         meter.create_observable_counter("nats.client.io", [self._bytes], "By", "Bytes on the wire")
-        self._clients: dict[Watched, bool] = {}  # whether its link is up
+        self._clients: dict[LoggedEvent, bool] = {}  # whether its link is up
         self._gone: dict[str | None, tuple[int, int, int]] = {}  # what those counted that are over, by name
 
     def __repr__(self) -> str:
         return f"<Telemetry: {len(self._clients)} clients>"
 
-    def __call__(self, client: Watched, told: Told) -> None:
+    def __call__(self, client: LoggedEvent, told: Told) -> None:
         """Something has happened."""
         whose = _named(client.name)
         if isinstance(told, Connected):
@@ -106,7 +106,7 @@ class Telemetry:
             self._notices.add(1, {**whose, **kind})
             _add("nats.notice", client, kind)
 
-    def _down(self, client: Watched, whose: Mapping[str, AttributeValue]) -> None:
+    def _down(self, client: LoggedEvent, whose: Mapping[str, AttributeValue]) -> None:
         if self._clients.get(client):
             self._clients[client] = False
             self._connections.add(-1, whose)
@@ -170,7 +170,7 @@ def _named(name: str | None) -> _Attributes:
     return {} if name is None else {"nats.client.name": name}
 
 
-def _counts(client: Watched) -> tuple[int, int, int]:
+def _counts(client: LoggedEvent) -> tuple[int, int, int]:
     stats = client.stats
     return stats.messages_in, stats.bytes_in, stats.bytes_out
 
@@ -179,7 +179,7 @@ def _sum(one: tuple[int, int, int], other: tuple[int, int, int]) -> tuple[int, i
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def _add(name: str, client: Watched, attributes: Mapping[str, AttributeValue]) -> None:
+def _add(name: str, client: LoggedEvent, attributes: Mapping[str, AttributeValue]) -> None:
     span = trace.get_current_span()
     if span.is_recording():
         server = client.server

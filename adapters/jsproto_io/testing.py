@@ -29,11 +29,11 @@ import anyio
 
 from jsproto_io._testing.contract import CONTRACT as _CONTRACT
 from jsproto_io._testing.contract_cancel import CANCELLED
-from jsproto_io._testing.harness import PROMPT, Broken, Clause
-from jsproto_io._testing.model_server import Hosted
-from jsproto_io._testing.relay import Relayed
+from jsproto_io._testing.harness import PROMPT, Clause, PromiseBroken
+from jsproto_io._testing.model_server import ModelServer
+from jsproto_io._testing.relay import ServerRelay
 
-__all__ = ["CONTRACT", "Backend", "Broken", "Clause", "Hosted", "check_driver"]
+__all__ = ["CONTRACT", "Backend", "Clause", "ModelServer", "PromiseBroken", "check_driver"]
 
 Backend: TypeAlias = Literal["asyncio", "trio", "blocking"]
 #: What one check may take, in seconds.
@@ -68,8 +68,8 @@ def check_driver(
         Broken: which clause is broken, and how.
     """
 
-    def host() -> Hosted | Relayed:
-        return Hosted(web=web) if server is None else Relayed(server, options)
+    def host() -> ModelServer | ServerRelay:
+        return ModelServer(web=web) if server is None else ServerRelay(server, options)
 
     for clause in CONTRACT:
         fits = clause.needs in {"", "a thread" if backend == "blocking" else "tasks"}
@@ -82,7 +82,7 @@ def _check(
     connect: Callable[..., Any],
     clause: Clause,
     backend: Backend,
-    host: Callable[[], Hosted | Relayed],
+    host: Callable[[], ModelServer | ServerRelay],
     *,
     native: bool,
 ) -> None:
@@ -95,11 +95,13 @@ def _check(
             else:
                 anyio.run(rig.play, clause.check, backend=backend)
         except Exception as error:
-            raise Broken(f"expected that {clause.name}: {type(error).__name__}: {error}") from error
+            raise PromiseBroken(f"expected that {clause.name}: {type(error).__name__}: {error}") from error
     if threading.active_count() > threads:
-        raise Broken(f"expected no thread to be left, {threading.enumerate()} are, after: {clause.name}")
+        raise PromiseBroken(
+            f"expected no thread to be left, {threading.enumerate()} are, after: {clause.name}"
+        )
     if _files() > files:
-        raise Broken(f"expected {files} open files, {_files()} are, after: {clause.name}")
+        raise PromiseBroken(f"expected {files} open files, {_files()} are, after: {clause.name}")
 
 
 def _files() -> int:
@@ -126,7 +128,7 @@ def _to_its_end(story: Coroutine[Any, Any, None]) -> None:
         return
     finally:
         story.close()
-    raise Broken("expected an adapter without await, it waits for an event loop")
+    raise PromiseBroken("expected an adapter without await, it waits for an event loop")
 
 
 def _too_long(_number: int, _frame: object) -> None:
@@ -138,7 +140,7 @@ class _Rig:
     """What the checks use; see `jsproto_io._testing.contract.Rig`."""
 
     def __init__(
-        self, connect: Callable[..., Any], hosted: Hosted | Relayed, *, waits: bool, native: bool
+        self, connect: Callable[..., Any], hosted: ModelServer | ServerRelay, *, waits: bool, native: bool
     ) -> None:
         self.hosted = hosted
         self._connect = connect
@@ -157,7 +159,7 @@ class _Rig:
             await check(self)
         left = [task for task in anyio.get_running_tasks() if task.id not in before]
         if left:
-            raise Broken(f"expected no task to be left, {left} are")
+            raise PromiseBroken(f"expected no task to be left, {left} are")
 
     async def together(self, *stories: Callable[[], Awaitable[object]]) -> None:
         """Several tasks."""
@@ -201,7 +203,7 @@ async def _natively(story: Awaitable[object], at: int) -> bool:
             raise
         return False
     if cancelled:
-        raise Broken("expected the cancellation to be raised, it was swallowed")
+        raise PromiseBroken("expected the cancellation to be raised, it was swallowed")
     return True
 
 

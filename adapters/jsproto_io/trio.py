@@ -17,7 +17,7 @@ from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._client.nursery_client import StructuredClient
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers
 from jsproto_io._client.signatures import show_options
-from jsproto_io._transport.backend import Ways
+from jsproto_io._transport.backend import AsyncBackend
 
 __all__ = [
     "AsyncConsumer",
@@ -66,7 +66,7 @@ class Client(StructuredClient):
 
     __slots__ = ()
 
-    WAYS = Ways(
+    WAYS = AsyncBackend(
         event=trio.Event,
         scope=trio.CancelScope,
         nursery=trio.open_nursery,

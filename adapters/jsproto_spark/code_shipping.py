@@ -42,7 +42,7 @@ _LEFT: Final = frozenset({
 _HERE: Final = "jsproto_spark.code_shipping"
 
 
-class Packed(MetaPathFinder, ExecutionLoader):
+class PickledCode(MetaPathFinder, ExecutionLoader):
     """What finds and loads modules whose text lies in memory."""
 
     def __init__(self, packed: bytes) -> None:
@@ -99,7 +99,7 @@ def opened(packed: bytes) -> Code:
     """The code, in a process that finds its packages from now on."""
     home: Any = sys.modules.get(_HERE)
     if home is None:
-        sys.meta_path.append(Packed(packed))
+        sys.meta_path.append(PickledCode(packed))
         home = import_module(_HERE)
     if home.given is None:
         home.given = home.Code(packed)
@@ -107,7 +107,7 @@ def opened(packed: bytes) -> Code:
     return code
 
 
-class Carrying:
+class CodeShipping:
     """Part of what is pickled for other processes: the code comes first, if this process was given it, or what says that there is none."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:

@@ -26,7 +26,7 @@ from jsproto_io._client.options import ConnectOptions, Credentials
 from jsproto_io.blocking import Client, SyncJetStream, connect
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, TlsFiles
 from jsproto_spark.errors import Unreadable, naming
-from jsproto_spark.options import Where
+from jsproto_spark.options import ConnectSettings
 
 T = TypeVar("T")
 
@@ -37,10 +37,10 @@ _LINGER: Final = 0.005
 #: Pause before a question is asked again.
 _AGAIN: Final = 0.1
 
-_CLIENTS: Final[dict[tuple[int, Where], Client]] = {}
+_CLIENTS: Final[dict[tuple[int, ConnectSettings], Client]] = {}
 
 
-def client(where: Where, patience: float) -> Client:
+def client(where: ConnectSettings, patience: float) -> Client:
     """The connection of this process; made if there is none.
 
     Args:
@@ -57,7 +57,7 @@ def client(where: Where, patience: float) -> Client:
     return held
 
 
-def jetstream(where: Where, patience: float) -> SyncJetStream:
+def jetstream(where: ConnectSettings, patience: float) -> SyncJetStream:
     """JetStream as the options name it, over the connection of this process.
 
     Args:
@@ -70,20 +70,20 @@ def jetstream(where: Where, patience: float) -> SyncJetStream:
     return _context(client(where, patience), where, where.request_timeout)
 
 
-def _context(nc: Client, where: Where, timeout: float) -> SyncJetStream:
+def _context(nc: Client, where: ConnectSettings, timeout: float) -> SyncJetStream:
     return nc.jetstream(domain=where.domain, prefix=where.api_prefix, timeout=timeout)
 
 
-def forget(where: Where) -> None:
+def forget(where: ConnectSettings) -> None:
     """Close the connection of this process, if there is one."""
     held = _CLIENTS.pop(_key(where), None)
     if held is not None:
         held.close()
 
 
-def _key(where: Where) -> tuple[int, Where]:
+def _key(where: ConnectSettings) -> tuple[int, ConnectSettings]:
     """This process, and how to connect: what a question says by itself is left out."""
-    plain = Where()
+    plain = ConnectSettings()
     return os.getpid(), evolve(
         where,
         stream=plain.stream,
@@ -93,7 +93,7 @@ def _key(where: Where) -> tuple[int, Where]:
     )
 
 
-def connected(where: Where, patience: float) -> Client:
+def connected(where: ConnectSettings, patience: float) -> Client:
     """A new connection; see `client`."""
     made = connect(
         where.servers, credentials=_credentials(where), linger=_LINGER, **_options(where, patience)
@@ -101,7 +101,7 @@ def connected(where: Where, patience: float) -> Client:
     return made.__enter__()
 
 
-def asking(where: Where, patience: float, question: Callable[[SyncJetStream], T]) -> T:
+def asking(where: ConnectSettings, patience: float, question: Callable[[SyncJetStream], T]) -> T:
     """The answer to a question that may be asked again, over a link that may be lost meanwhile.
 
     Args:
@@ -138,7 +138,7 @@ def sweeps(patience: float, most: float) -> int:
     return tries
 
 
-def _options(where: Where, patience: float) -> ConnectOptions:
+def _options(where: ConnectSettings, patience: float) -> ConnectOptions:
     options: ConnectOptions = {
         "name": "jsproto-spark",
         "connect_sweeps": sweeps(patience, where.reconnect_max_wait),
@@ -161,7 +161,7 @@ def _options(where: Where, patience: float) -> ConnectOptions:
     return options
 
 
-def _credentials(where: Where) -> Credentials | None:
+def _credentials(where: ConnectSettings) -> Credentials | None:
     if where.credentials_file is not None:
         return CredsFile(where.credentials_file)
     if where.nkey_seed_file is not None:
@@ -171,7 +171,7 @@ def _credentials(where: Where) -> Credentials | None:
     return None
 
 
-def _secret(where: Where, option: str, variable: str | None) -> str:
+def _secret(where: ConnectSettings, option: str, variable: str | None) -> str:
     """What a variable holds. Its name is not shown: somebody may have written the secret itself there."""
     held = os.environ.get(variable or "")
     if not held:

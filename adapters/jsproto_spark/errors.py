@@ -47,7 +47,7 @@ class Unreadable(JsprotoError):
     """A stream that cannot be read or written as the options say; the text names the option."""
 
 
-class TailLost(JsprotoError):
+class StreamTailLost(JsprotoError):
     """The stream ends before what was read or planned, so its next sequences will mean other messages (``failOnDataLoss``)."""
 
 
@@ -80,7 +80,7 @@ OPTION_OF: Final[tuple[tuple[_Class, str], ...]] = (
 )
 
 #: These name their stream and option already.
-_NAMED: Final = (InvalidOption, InvalidColumns, Unreadable, TailLost, ChangedQuery)
+_NAMED: Final = (InvalidOption, InvalidColumns, Unreadable, StreamTailLost, ChangedQuery)
 
 
 def named(error: JsprotoError, stream: str, option: str = "") -> JsprotoError:
@@ -125,9 +125,9 @@ def recreated(stream: str, expected: str, seen: str) -> StreamRecreated:
     )
 
 
-def shrunk(stream: str, seq: int, last: int) -> TailLost:
+def shrunk(stream: str, seq: int, last: int) -> StreamTailLost:
     """The stream ends before what was read or planned."""
-    return TailLost(
+    return StreamTailLost(
         f"stream {stream!r}, see option failOnDataLoss: expected a last sequence of at least {seq - 1}, which was seen before, seen {last}: "
         "the server has lost the end of the stream"
     )

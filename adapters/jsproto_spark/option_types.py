@@ -21,7 +21,7 @@ from jsproto.wire.subjects import (
 )
 
 
-class Form(Enum):
+class OptionType(Enum):
     """How the text of an option is read."""
 
     #: Any text but none.
@@ -60,7 +60,7 @@ class Form(Enum):
 _UNITS: Final = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-def value_of(form: Form, text: str, words: tuple[str, ...] = ()) -> object:
+def value_of(form: OptionType, text: str, words: tuple[str, ...] = ()) -> object:
     """The value of a text.
 
     Args:
@@ -73,47 +73,47 @@ def value_of(form: Form, text: str, words: tuple[str, ...] = ()) -> object:
             is not quoted.
     """
     match form:
-        case Form.FLAG:
+        case OptionType.FLAG:
             return _flag(text)
-        case Form.COUNT:
+        case OptionType.COUNT:
             return _count(text)
-        case Form.SECONDS:
+        case OptionType.SECONDS:
             return _seconds(text)
-        case Form.OFFSET:
+        case OptionType.OFFSET:
             return text.lower() if text.lower() in words else _sequence(text, words)
-        case Form.MOMENT:
+        case OptionType.MOMENT:
             return _moment(text)
-        case Form.WORD:
+        case OptionType.WORD:
             return _word(text, words)
-        case Form.SUBJECTS:
+        case OptionType.SUBJECTS:
             return _subjects(text)
-        case Form.API_PREFIX:
-            return _name(Form.PREFIX, text.removesuffix("."))
+        case OptionType.API_PREFIX:
+            return _name(OptionType.PREFIX, text.removesuffix("."))
         case _:
             return _name(form, text)
 
 
-def _name(form: Form, text: str) -> str:
+def _name(form: OptionType, text: str) -> str:
     if not text:
         raise InvalidConfig("expected a text, seen none")
     match form:
-        case Form.FILE:
+        case OptionType.FILE:
             file_name(text)
-        case Form.SERVERS:
+        case OptionType.SERVERS:
             if "@" in text:
                 raise InvalidConfig(
                     "expected servers without user info, which every plan would show: use user and passwordEnv, or tokenEnv"
                 )
             servers_of(text)
-        case Form.STREAM:
+        case OptionType.STREAM:
             stream_name(text)
-        case Form.CONSUMER:
+        case OptionType.CONSUMER:
             consumer_name(text)
-        case Form.PREFIX:
+        case OptionType.PREFIX:
             subject_prefix(text)
-        case Form.SUBJECT:
+        case OptionType.SUBJECT:
             publish_subject(text)
-        case Form.VARIABLE:
+        case OptionType.VARIABLE:
             if not text.replace("_", "a").isalnum() or text[0].isdigit():
                 raise InvalidConfig("expected the name of an environment variable, seen something else")
         case _:

@@ -22,17 +22,17 @@ from attrs import Attribute, field, fields, frozen
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto_spark.errors import InvalidOption
-from jsproto_spark.option_types import Form, value_of
+from jsproto_spark.option_types import OptionType, value_of
 
 __all__ = [
     "OPTIONS",
-    "Form",
+    "ConnectSettings",
     "Option",
-    "Read",
+    "OptionType",
+    "ReadSettings",
     "Settings",
     "Use",
-    "Where",
-    "Write",
+    "WriteSettings",
     "settings_of",
     "values_of",
 ]
@@ -77,7 +77,7 @@ class Option:
     """
 
     name: str
-    form: Form
+    form: OptionType
     default: object
     uses: frozenset[Use]
     means: str
@@ -88,7 +88,7 @@ class Option:
 
 
 def _option(
-    form: Form,
+    form: OptionType,
     *,
     default: object,
     means: str,
@@ -104,76 +104,76 @@ def _option(
 
 @final
 @frozen(kw_only=True)
-class Where:
+class ConnectSettings:
     """Which stream, and how to get there."""
 
     # fmt: off
-    stream: str = _option(Form.STREAM, default="", means="the stream to read, or that must store what is written", uses=_EVERYWHERE, kafka="subscribe, topic", required=True)
-    servers: str = _option(Form.SERVERS, default="nats://127.0.0.1:4222", means="where to connect: nats://, tls://, ws:// or wss://, with commas between", uses=_EVERYWHERE, kafka="kafka.bootstrap.servers")
-    domain: str | None = _option(Form.STREAM, default=None, means="JetStream of another domain", uses=_EVERYWHERE)
-    api_prefix: str | None = _option(Form.API_PREFIX, default=None, means="JetStream behind another API prefix", uses=_EVERYWHERE)
-    inbox_prefix: str | None = _option(Form.PREFIX, default=None, means="first tokens of every inbox", uses=_EVERYWHERE)
-    credentials_file: str | None = _option(Form.FILE, default=None, means="a creds file, on the driver and on every executor", uses=_EVERYWHERE)
-    credentials_env: str | None = _option(Form.VARIABLE, default=None, means="the variable that holds the text of a creds file", uses=_EVERYWHERE)
-    nkey_seed_file: str | None = _option(Form.FILE, default=None, means="a file with the seed of a user's nkey", uses=_EVERYWHERE)
-    user: str | None = _option(Form.TEXT, default=None, means="a user name", uses=_EVERYWHERE)
-    password_env: str | None = _option(Form.VARIABLE, default=None, means="the variable that holds the user's password", uses=_EVERYWHERE)
-    token_env: str | None = _option(Form.VARIABLE, default=None, means="the variable that holds a token", uses=_EVERYWHERE)
-    tls_ca_file: str | None = _option(Form.FILE, default=None, means="whom to trust, in PEM; TLS is required then", uses=_EVERYWHERE, kafka="kafka.ssl.truststore.location")
-    tls_cert_file: str | None = _option(Form.FILE, default=None, means="our own certificate, in PEM", uses=_EVERYWHERE, kafka="kafka.ssl.keystore.location")
-    tls_key_file: str | None = _option(Form.FILE, default=None, means="its private key, if that is another file", uses=_EVERYWHERE)
-    tls_first: bool = _option(Form.FLAG, default=False, means="TLS stands before the server says a word (handshake_first)", uses=_EVERYWHERE)
-    request_timeout: float = _option(Form.SECONDS, default=10.0, means="seconds that a question waits for its answer", uses=_EVERYWHERE, kafka="fetchOffset.numRetries")
-    reconnect_max_wait: float = _option(Form.SECONDS, default=4.0, means="longest pause between two attempts to connect again", uses=_EVERYWHERE)
+    stream: str = _option(OptionType.STREAM, default="", means="the stream to read, or that must store what is written", uses=_EVERYWHERE, kafka="subscribe, topic", required=True)
+    servers: str = _option(OptionType.SERVERS, default="nats://127.0.0.1:4222", means="where to connect: nats://, tls://, ws:// or wss://, with commas between", uses=_EVERYWHERE, kafka="kafka.bootstrap.servers")
+    domain: str | None = _option(OptionType.STREAM, default=None, means="JetStream of another domain", uses=_EVERYWHERE)
+    api_prefix: str | None = _option(OptionType.API_PREFIX, default=None, means="JetStream behind another API prefix", uses=_EVERYWHERE)
+    inbox_prefix: str | None = _option(OptionType.PREFIX, default=None, means="first tokens of every inbox", uses=_EVERYWHERE)
+    credentials_file: str | None = _option(OptionType.FILE, default=None, means="a creds file, on the driver and on every executor", uses=_EVERYWHERE)
+    credentials_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds the text of a creds file", uses=_EVERYWHERE)
+    nkey_seed_file: str | None = _option(OptionType.FILE, default=None, means="a file with the seed of a user's nkey", uses=_EVERYWHERE)
+    user: str | None = _option(OptionType.TEXT, default=None, means="a user name", uses=_EVERYWHERE)
+    password_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds the user's password", uses=_EVERYWHERE)
+    token_env: str | None = _option(OptionType.VARIABLE, default=None, means="the variable that holds a token", uses=_EVERYWHERE)
+    tls_ca_file: str | None = _option(OptionType.FILE, default=None, means="whom to trust, in PEM; TLS is required then", uses=_EVERYWHERE, kafka="kafka.ssl.truststore.location")
+    tls_cert_file: str | None = _option(OptionType.FILE, default=None, means="our own certificate, in PEM", uses=_EVERYWHERE, kafka="kafka.ssl.keystore.location")
+    tls_key_file: str | None = _option(OptionType.FILE, default=None, means="its private key, if that is another file", uses=_EVERYWHERE)
+    tls_first: bool = _option(OptionType.FLAG, default=False, means="TLS stands before the server says a word (handshake_first)", uses=_EVERYWHERE)
+    request_timeout: float = _option(OptionType.SECONDS, default=10.0, means="seconds that a question waits for its answer", uses=_EVERYWHERE, kafka="fetchOffset.numRetries")
+    reconnect_max_wait: float = _option(OptionType.SECONDS, default=4.0, means="longest pause between two attempts to connect again", uses=_EVERYWHERE)
     # fmt: on
 
 
 @final
 @frozen(kw_only=True)
-class Read:
+class ReadSettings:
     """What is read, and how."""
 
     # fmt: off
-    subjects: tuple[str, ...] = _option(Form.SUBJECTS, default=(), means="only subjects that match one of these", uses=_READS, kafka="subscribePattern")
-    starting_offsets: str | int | None = _option(Form.OFFSET, default=None, means="where a new query begins: earliest, latest, or a sequence; latest for a stream, earliest for a batch", uses=_READS, words=("earliest", "latest"), kafka="startingOffsets")
-    starting_timestamp: Timestamp | None = _option(Form.MOMENT, default=None, means="begin at the first message stored at this instant or after it", uses=_READS, kafka="startingTimestamp")
-    starting_offsets_by_timestamp_strategy: str = _option(Form.WORD, default="error", means="when nothing is stored since startingTimestamp", uses=_READS, words=("error", "latest"), kafka="startingOffsetsByTimestampStrategy")
-    ending_offsets: str | int | None = _option(Form.OFFSET, default=None, means="where a batch ends: latest, or the first sequence that is not read", uses=_BATCH, words=("latest",), kafka="endingOffsets")
-    ending_timestamp: Timestamp | None = _option(Form.MOMENT, default=None, means="end before the first message stored at this instant or after it", uses=_BATCH, kafka="endingTimestamp")
-    fail_on_data_loss: bool = _option(Form.FLAG, default=True, means="fail when messages vanished before they were read", uses=_READS, kafka="failOnDataLoss")
-    max_messages_per_trigger: int | None = _option(Form.COUNT, default=None, means="most sequences of a micro-batch, so an upper bound of its messages", uses=_STREAM, kafka="maxOffsetsPerTrigger", alias="maxOffsetsPerTrigger")
-    max_bytes_per_trigger: int | None = _option(Form.COUNT, default=None, means="about the most bytes of a micro-batch, by the stream's mean message", uses=_STREAM)
-    min_partitions: int = _option(Form.COUNT, default=1, means="least number of tasks for a range", uses=_READS, kafka="minPartitions")
-    max_records_per_partition: int = _option(Form.COUNT, default=1_000_000, means="most sequences of one task", uses=_READS, kafka="maxRecordsPerPartition")
-    include_headers: bool = _option(Form.FLAG, default=True, means="whether there is a column headers when no schema is given", uses=_READS, kafka="includeHeaders")
-    headers_format: str | None = _option(Form.WORD, default=None, means="the form of the column headers: map of lists, array of pairs in their order, or none", uses=_READS, words=("map", "array", "none"))
-    read_mode: str = _option(Form.WORD, default="auto", means="read by consumers or by direct gets; auto takes direct for work-queue streams, and for mirrors that allow it (allow_direct, server 2.11)", uses=_READS, words=("auto", "consumer", "direct"))
-    release_mode: str = _option(Form.WORD, default="none", means="what a processed range means to the stream: nothing, the cursor goes on, or it is purged", uses=_STREAM, words=("none", "cursor", "purge"))
-    release_on: str = _option(Form.WORD, default="commit", means="released with Spark's commit, which never comes for the last batch of a run, or when the next one is planned", uses=_STREAM, words=("commit", "nextPlan"))
-    cursor: str | None = _option(Form.CONSUMER, default=None, means="the durable consumer of releaseMode cursor; it is made if it is not there", uses=_STREAM)
-    purge_despite_consumers: bool = _option(Form.FLAG, default=False, means="purge although the stream has consumers", uses=_STREAM)
-    take_over: bool = _option(Form.FLAG, default=False, means="release although the cursor, or what is purged, belongs to another query; that one fails then", uses=_STREAM)
-    allow_option_change: bool = _option(Form.FLAG, default=False, means="restart a query although stream or subjects are others than its offsets were made with", uses=_STREAM)
-    consumer_name_prefix: str = _option(Form.CONSUMER, default="spark", means="how the names of the short-lived consumers begin", uses=_READS, kafka="groupIdPrefix")
-    read_deadline: float = _option(Form.SECONDS, default=120.0, means="seconds that a task goes on without any message, over lost links too", uses=_READS, kafka="kafkaConsumer.pollTimeoutMs")
-    pushdown: bool = _option(Form.FLAG, default=False, means="narrow the range by the query's filters; needs spark.sql.python.filterPushdown.enabled", uses=_BATCH)
+    subjects: tuple[str, ...] = _option(OptionType.SUBJECTS, default=(), means="only subjects that match one of these", uses=_READS, kafka="subscribePattern")
+    starting_offsets: str | int | None = _option(OptionType.OFFSET, default=None, means="where a new query begins: earliest, latest, or a sequence; latest for a stream, earliest for a batch", uses=_READS, words=("earliest", "latest"), kafka="startingOffsets")
+    starting_timestamp: Timestamp | None = _option(OptionType.MOMENT, default=None, means="begin at the first message stored at this instant or after it", uses=_READS, kafka="startingTimestamp")
+    starting_offsets_by_timestamp_strategy: str = _option(OptionType.WORD, default="error", means="when nothing is stored since startingTimestamp", uses=_READS, words=("error", "latest"), kafka="startingOffsetsByTimestampStrategy")
+    ending_offsets: str | int | None = _option(OptionType.OFFSET, default=None, means="where a batch ends: latest, or the first sequence that is not read", uses=_BATCH, words=("latest",), kafka="endingOffsets")
+    ending_timestamp: Timestamp | None = _option(OptionType.MOMENT, default=None, means="end before the first message stored at this instant or after it", uses=_BATCH, kafka="endingTimestamp")
+    fail_on_data_loss: bool = _option(OptionType.FLAG, default=True, means="fail when messages vanished before they were read", uses=_READS, kafka="failOnDataLoss")
+    max_messages_per_trigger: int | None = _option(OptionType.COUNT, default=None, means="most sequences of a micro-batch, so an upper bound of its messages", uses=_STREAM, kafka="maxOffsetsPerTrigger", alias="maxOffsetsPerTrigger")
+    max_bytes_per_trigger: int | None = _option(OptionType.COUNT, default=None, means="about the most bytes of a micro-batch, by the stream's mean message", uses=_STREAM)
+    min_partitions: int = _option(OptionType.COUNT, default=1, means="least number of tasks for a range", uses=_READS, kafka="minPartitions")
+    max_records_per_partition: int = _option(OptionType.COUNT, default=1_000_000, means="most sequences of one task", uses=_READS, kafka="maxRecordsPerPartition")
+    include_headers: bool = _option(OptionType.FLAG, default=True, means="whether there is a column headers when no schema is given", uses=_READS, kafka="includeHeaders")
+    headers_format: str | None = _option(OptionType.WORD, default=None, means="the form of the column headers: map of lists, array of pairs in their order, or none", uses=_READS, words=("map", "array", "none"))
+    read_mode: str = _option(OptionType.WORD, default="auto", means="read by consumers or by direct gets; auto takes direct for work-queue streams, and for mirrors that allow it (allow_direct, server 2.11)", uses=_READS, words=("auto", "consumer", "direct"))
+    release_mode: str = _option(OptionType.WORD, default="none", means="what a processed range means to the stream: nothing, the cursor goes on, or it is purged", uses=_STREAM, words=("none", "cursor", "purge"))
+    release_on: str = _option(OptionType.WORD, default="commit", means="released with Spark's commit, which never comes for the last batch of a run, or when the next one is planned", uses=_STREAM, words=("commit", "nextPlan"))
+    cursor: str | None = _option(OptionType.CONSUMER, default=None, means="the durable consumer of releaseMode cursor; it is made if it is not there", uses=_STREAM)
+    purge_despite_consumers: bool = _option(OptionType.FLAG, default=False, means="purge although the stream has consumers", uses=_STREAM)
+    take_over: bool = _option(OptionType.FLAG, default=False, means="release although the cursor, or what is purged, belongs to another query; that one fails then", uses=_STREAM)
+    allow_option_change: bool = _option(OptionType.FLAG, default=False, means="restart a query although stream or subjects are others than its offsets were made with", uses=_STREAM)
+    consumer_name_prefix: str = _option(OptionType.CONSUMER, default="spark", means="how the names of the short-lived consumers begin", uses=_READS, kafka="groupIdPrefix")
+    read_deadline: float = _option(OptionType.SECONDS, default=120.0, means="seconds that a task goes on without any message, over lost links too", uses=_READS, kafka="kafkaConsumer.pollTimeoutMs")
+    pushdown: bool = _option(OptionType.FLAG, default=False, means="narrow the range by the query's filters; needs spark.sql.python.filterPushdown.enabled", uses=_BATCH)
     # fmt: on
 
 
 @final
 @frozen(kw_only=True)
-class Write:
+class WriteSettings:
     """How rows are published."""
 
     # fmt: off
-    subject: str | None = _option(Form.SUBJECT, default=None, means="where all rows are published; without it there is a column subject", uses=_WRITES, kafka="topic")
-    msg_id_column: str | None = _option(Form.TEXT, default=None, means="the column that makes a row the same row when it is sent again (Nats-Msg-Id); msg_id if there is one", uses=_WRITES)
-    auto_msg_id: bool = _option(Form.FLAG, default=False, means="ids by place: query, batch, partition and row; for plans that always give the same rows in the same order", uses=_WRITES)
-    window: int = _option(Form.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
-    ack_timeout: float = _option(Form.SECONDS, default=30.0, means="seconds without an acknowledgement behind which a row counts as not acknowledged, over lost links too", uses=_WRITES)
-    max_inflight_bytes: int = _option(Form.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
-    stall_wait: float | None = _option(Form.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it a little longer than ackTimeout, which only a lost link takes", uses=_WRITES)
-    expected_outage: float | None = _option(Form.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)
+    subject: str | None = _option(OptionType.SUBJECT, default=None, means="where all rows are published; without it there is a column subject", uses=_WRITES, kafka="topic")
+    msg_id_column: str | None = _option(OptionType.TEXT, default=None, means="the column that makes a row the same row when it is sent again (Nats-Msg-Id); msg_id if there is one", uses=_WRITES)
+    auto_msg_id: bool = _option(OptionType.FLAG, default=False, means="ids by place: query, batch, partition and row; for plans that always give the same rows in the same order", uses=_WRITES)
+    window: int = _option(OptionType.COUNT, default=4000, means="messages without an acknowledgement that a task may have under way", uses=_WRITES)
+    ack_timeout: float = _option(OptionType.SECONDS, default=30.0, means="seconds without an acknowledgement behind which a row counts as not acknowledged, over lost links too", uses=_WRITES)
+    max_inflight_bytes: int = _option(OptionType.COUNT, default=67_108_864, means="most bytes under way", uses=_WRITES)
+    stall_wait: float | None = _option(OptionType.SECONDS, default=None, means="seconds that a row waits for room in the window before the task fails; without it a little longer than ackTimeout, which only a lost link takes", uses=_WRITES)
+    expected_outage: float | None = _option(OptionType.SECONDS, default=None, means="warn if the stream forgets ids before a failure of so many seconds is over", uses=_WRITES)
     # fmt: on
 
 
@@ -183,9 +183,9 @@ class Settings:
     """What a user wrote, read and checked for one use."""
 
     use: Use
-    where: Where
-    read: Read
-    write: Write
+    where: ConnectSettings
+    read: ReadSettings
+    write: WriteSettings
 
 
 def _camel(name: str) -> str:
@@ -200,7 +200,7 @@ def _row(attribute: Attribute[Any]) -> Option:
 
 #: Every option, in the order of the documentation.
 OPTIONS: Final[tuple[Option, ...]] = tuple(
-    _row(attribute) for part in (Where, Read, Write) for attribute in fields(part)
+    _row(attribute) for part in (ConnectSettings, ReadSettings, WriteSettings) for attribute in fields(part)
 )
 
 _BY_KEY: Final[dict[str, Option]] = {
@@ -216,7 +216,7 @@ TABLE: Final = (
     "use CREATE TEMPORARY VIEW name USING jetstream OPTIONS (servers '...', stream '...'), or spark.read and df.write"
 )
 
-_Part = TypeVar("_Part", Where, Read, Write)
+_Part = TypeVar("_Part", ConnectSettings, ReadSettings, WriteSettings)
 
 
 def values_of(given: Mapping[str, str]) -> dict[str, object]:
@@ -265,7 +265,12 @@ def settings_of(given: Mapping[str, str], use: Use) -> Settings:
             )
     for wrong, why in _conflicts(found):
         raise InvalidOption(f"stream {stream}: options {' and '.join(wrong)}: {why}")
-    return Settings(use=use, where=_part(Where, found), read=_part(Read, found), write=_part(Write, found))
+    return Settings(
+        use=use,
+        where=_part(ConnectSettings, found),
+        read=_part(ReadSettings, found),
+        write=_part(WriteSettings, found),
+    )
 
 
 def _stream_of(given: Mapping[str, str]) -> str:
@@ -335,7 +340,7 @@ def _conflicts(found: Mapping[str, object]) -> Iterable[tuple[tuple[str, ...], s
     since, until = found.get("startingTimestamp"), found.get("endingTimestamp")
     if isinstance(since, Timestamp) and isinstance(until, Timestamp) and until < since:
         yield ("startingTimestamp", "endingTimestamp"), "expected an end behind the start, seen one before it"
-    stall, ack = found.get("stallWait"), found.get("ackTimeout", Write().ack_timeout)
+    stall, ack = found.get("stallWait"), found.get("ackTimeout", WriteSettings().ack_timeout)
     if isinstance(stall, float) and isinstance(ack, float) and stall >= ack:
         why = f"expected a wait for room below the {ack:g} s within which there is room in any case, seen {stall:g} s"
         yield ("stallWait", "ackTimeout"), why

@@ -9,7 +9,7 @@ read, answer pings, say that messages are being worked on, and reconnect.
 import selectors
 from time import monotonic
 
-from jsproto_io.kit import Plug, PluggedClient
+from jsproto_io.kit import SelectorClient, SelectorTransport
 
 
 class Loop:
@@ -33,7 +33,7 @@ class Loop:
             client._turn(0.0)  # bytes first, time second, then what is to be said
 
 
-class Client(PluggedClient):
+class Client(SelectorClient):
     """One connection to one NATS system, in a loop with others."""
 
     __slots__ = ("_loop",)
@@ -43,7 +43,7 @@ class Client(PluggedClient):
         self._loop = loop
 
     def _plugged(self):
-        plug = Plug()
+        plug = SelectorTransport()
         self._loop.selector.register(plug, selectors.EVENT_READ, self)
         self._loop.clients.add(self)
         return plug

@@ -11,7 +11,7 @@ import socket
 from time import monotonic
 
 import jsproto
-from jsproto import ENDED, NEED_DATA, Connection, JsMessage, Options, Publish, Wish, events
+from jsproto import ENDED, NEED_DATA, Connection, JsMessage, Options, Publish, StopMode, events
 from jsproto.driver import Driver
 
 READ, BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
@@ -130,7 +130,7 @@ class Client:
         self.pump()
 
     def drain(self):  # at most drain_timeout
-        self.connection.tell(None, Wish.DRAIN, monotonic())
+        self.connection.tell(None, StopMode.DRAIN, monotonic())
         self.until(lambda _: self.driver.closed)
 
     def close(self):  # at most close_timeout
@@ -276,7 +276,7 @@ class Feed:
         self.client.until(lambda now: self.client.driver.put(self.conversation, item, now))
 
     def drain(self):
-        self.client.connection.tell(self.conversation, Wish.DRAIN, monotonic())
+        self.client.connection.tell(self.conversation, StopMode.DRAIN, monotonic())
         self.client.until(lambda _: self.client.driver.ending(self.conversation), not_yet=True)
 
 

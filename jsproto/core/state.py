@@ -10,7 +10,7 @@ it at every step of every trace.
 The codec of an attribute is one of
 
 - `PLAIN`: numbers, text, bytes, ``None`` and lists, tuples, dicts and deques of them, copied deeply;
-- `PART`: an object that itself is `Stateful`; it is restored in place, so that references to it stay good;
+- `PART`: an object that itself is `Snapshottable`; it is restored in place, so that references to it stay good;
 - `ERROR`: an error of our tree, or ``None``;
 - an ``Enum`` class: the member's name, or ``None``.
 
@@ -32,7 +32,7 @@ Snapshot: TypeAlias = dict[str, object]
 VERSION: Final = 1
 
 
-class Word(Enum):
+class IdentityEnum(Enum):
     """What a machine is in, what moves it, how it ended: words that tables are keyed by.
 
     They are hashed by identity, as they are compared; the hash of `Enum` itself is Python code.
@@ -41,7 +41,7 @@ class Word(Enum):
     __hash__ = object.__hash__
 
 
-class Shape(Enum):
+class StateCodec(Enum):
     """How an attribute is written down, where its own type does not say it."""
 
     PLAIN = "PLAIN"
@@ -49,15 +49,15 @@ class Shape(Enum):
     ERROR = "ERROR"
 
 
-PLAIN: Final = Shape.PLAIN
-PART: Final = Shape.PART
-ERROR: Final = Shape.ERROR
+PLAIN: Final = StateCodec.PLAIN
+PART: Final = StateCodec.PART
+ERROR: Final = StateCodec.ERROR
 
-Codec: TypeAlias = Shape | type[Enum]
+Codec: TypeAlias = StateCodec | type[Enum]
 Codecs: TypeAlias = Mapping[str, Codec]
 
 
-class Stateful:
+class Snapshottable:
     """Base of everything that has a snapshot. It has no attributes of its own."""
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class Stateful:
                 raise LocalProtocolError(f"expected {name!r} in a snapshot of {type(self).__name__}")
             value = data[name]
             if codec is PART:
-                part = cast("Stateful", getattr(self, name))
+                part = cast("Snapshottable", getattr(self, name))
                 part.restore(cast("Mapping[str, object]", value))
             elif codec is PLAIN:
                 setattr(self, name, copied(value))
@@ -101,7 +101,7 @@ def _written(value: object, codec: Codec) -> object:
     if codec is PLAIN:
         return copied(value)
     if codec is PART:
-        return cast("Stateful", value).snapshot()
+        return cast("Snapshottable", value).snapshot()
     if codec is ERROR:
         return error_written(cast("JsprotoError | None", value))
     return None if value is None else cast("Enum", value).name

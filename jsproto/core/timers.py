@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Generic, TypeVar, cast
 
-from jsproto.core.state import Snapshot, Stateful
+from jsproto.core.state import Snapshot, Snapshottable
 
 NameT = TypeVar("NameT", bound=Enum)
 
 
-class Timers(Stateful, Generic[NameT]):
+class Timers(Snapshottable, Generic[NameT]):
     """Deadlines by name, in seconds of whatever clock feeds ``now``."""
 
     __slots__ = ("_armed", "_names")

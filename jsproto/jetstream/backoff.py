@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
 #: The first short link in a row that is followed by a delay.
 _DELAYED: Final = 3
 
 
-class Pace(Stateful):
+class Backoff(Snapshottable):
     """The delay between fruitless requests.
 
     Args:
@@ -80,7 +80,7 @@ class Pace(Stateful):
         return self.not_before
 
 
-class ShortLinks(Stateful):
+class ShortLinks(Snapshottable):
     """The delay before a new beginning on a link that follows short ones.
 
     Args:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
 
 
-class Credit(Stateful):
+class Credit(Snapshottable):
     """Asked, buffered and a limit, in one unit.
 
     Args:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, NamedTuple
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.jetstream.api.timestamps import UINT64_MAX
 from jsproto.wire.headers import header_value
 
@@ -42,7 +42,7 @@ def sequence_of(block: bytes, name: bytes) -> int | None:
     return number if number <= UINT64_MAX else None
 
 
-class SequenceGuard(Stateful):
+class GapDetector(Snapshottable):
     """What the next consumer sequence must be.
 
     Attributes:

@@ -19,14 +19,14 @@ from math import inf, isfinite
 from typing import ClassVar, Final
 
 from jsproto.core.numbers import is_number
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.errors import InvalidConfig, shorten
 
 DEFAULT_FACTOR: Final = 2.0
 
 
-class Alarm(Enum):
-    """What `Liveness.judge` sees."""
+class HeartbeatAlarm(Enum):
+    """What `HeartbeatMonitor.judge` sees."""
 
     #: Silence begins: say so, and act.
     EDGE = "EDGE"
@@ -34,7 +34,7 @@ class Alarm(Enum):
     PERIOD = "PERIOD"
 
 
-class Liveness(Stateful):
+class HeartbeatMonitor(Snapshottable):
     """The watch over one promise of heartbeats.
 
     Args:
@@ -106,18 +106,18 @@ class Liveness(Stateful):
         """When silence becomes an alarm."""
         return self.since + self.period if self.watching else None
 
-    def judge(self, now: float) -> Alarm | None:
+    def judge(self, now: float) -> HeartbeatAlarm | None:
         """The alarm that is due, if one is; the next is due a period later."""
         if not self.watching or now < self.since + self.period:
             return None
         self.since = now
         if self.silent:
-            return Alarm.PERIOD
+            return HeartbeatAlarm.PERIOD
         self.silent = True
-        return Alarm.EDGE
+        return HeartbeatAlarm.EDGE
 
 
-class _Unpromised(Liveness):
+class _Unpromised(HeartbeatMonitor):
     """No heartbeats were asked for: nothing can be missed and nothing changes, so one serves all."""
 
     __slots__ = ()
@@ -141,10 +141,10 @@ class _Unpromised(Liveness):
 _UNPROMISED: Final = _Unpromised(0.0)
 
 
-def liveness_of(heartbeat: float, factor: float) -> Liveness:
+def liveness_of(heartbeat: float, factor: float) -> HeartbeatMonitor:
     """The watch over heartbeats that are asked for at this interval in every request, or in none.
 
     Raises:
         InvalidConfig: times that can't work.
     """
-    return Liveness(heartbeat, factor) if heartbeat or factor != DEFAULT_FACTOR else _UNPROMISED
+    return HeartbeatMonitor(heartbeat, factor) if heartbeat or factor != DEFAULT_FACTOR else _UNPROMISED

@@ -1,8 +1,8 @@
 """Every status that JetStream sends, judged in one place: rows of code, text and verdict (ADR-37, ADR-15).
 
 Theory. A status is the inline first line of a header block. Its code alone says little: 409 stands for eleven things, so a
-row is found by code *and* by how the text begins. What a machine does depends on the row's `Verdict`; how the pull or the
-operation ended is its `End`; how much of the pull's request is settled is its `Rest`. No other module compares a
+row is found by code *and* by how the text begins. What a machine does depends on the row's `StatusAction`; how the pull or the
+operation ended is its `EndReason`; how much of the pull's request is settled is its `Remainder`. No other module compares a
 status code or a text, so a new server version is one new row here.
 
 The rows follow what servers 2.9.10 to 2.15.1 were seen to send; where the ADR says something else, the server wins.
@@ -23,7 +23,7 @@ from typing import Final, final
 
 from attrs import field, frozen
 
-from jsproto.core.state import Word
+from jsproto.core.state import IdentityEnum
 from jsproto.errors import JsprotoError, NoResponders, StatusError, shorten
 from jsproto.jetstream.errors import (
     ApiLevelRefused,
@@ -44,7 +44,7 @@ from jsproto.jetstream.errors import (
 from jsproto.wire.headers import header_value
 
 
-class Place(Enum):
+class StatusContext(Enum):
     """In which exchange a status is met; the same code and text can mean different things."""
 
     PULL = "PULL"
@@ -54,7 +54,7 @@ class Place(Enum):
     PUBLISH = "PUBLISH"
 
 
-class Verdict(Word):
+class StatusAction(IdentityEnum):
     """What a machine does about a status."""
 
     #: A sign of life, nothing else.
@@ -87,7 +87,7 @@ class Verdict(Word):
     STRANGE = "STRANGE"
 
 
-class End(Word):
+class EndReason(IdentityEnum):
     """How a pull, a fetch or a consume ended. Each ends exactly once."""
 
     #: Everything that was asked for has come.
@@ -137,7 +137,7 @@ class Limit(Enum):
     MAX_WAITING = "MAX_WAITING"
 
 
-class Rest(Enum):
+class Remainder(Enum):
     """What a status without pending headers says about the rest of a request. Headers, where there are any, win."""
 
     #: Nothing: the request goes on, or there is none.
@@ -152,7 +152,7 @@ class Rest(Enum):
 
 @final
 @frozen(kw_only=True)
-class Row:
+class StatusRow:
     """One status.
 
     Attributes:
@@ -171,10 +171,10 @@ class Row:
 
     code: int
     text: str = ""
-    place: Place = Place.PULL
-    verdict: Verdict
-    end: End | None = None
-    rest: Rest = Rest.NONE
+    place: StatusContext = StatusContext.PULL
+    verdict: StatusAction
+    end: EndReason | None = None
+    rest: Remainder = Remainder.NONE
     limit: Limit | None = None
     headers: bool = False
     error: type[StatusError] | None = None
@@ -184,82 +184,82 @@ class Row:
 
 # fmt: off
 _PULL: Final = (
-    Row(code=100, text="Idle Heartbeat", verdict=Verdict.HEARTBEAT,
+    StatusRow(code=100, text="Idle Heartbeat", verdict=StatusAction.HEARTBEAT,
         note="Nats-Last-Consumer, Nats-Last-Stream; the interval starts anew with each message of that pull"),
-    Row(code=404, text="No Messages", verdict=Verdict.PULL_ENDED, end=End.NO_MESSAGES, rest=Rest.OWED,
+    StatusRow(code=404, text="No Messages", verdict=StatusAction.PULL_ENDED, end=EndReason.NO_MESSAGES, rest=Remainder.OWED,
         note="no_wait; from 2.11 on also behind the last message of a partial answer"),
-    Row(code=404, verdict=Verdict.PULL_ENDED, end=End.NO_MESSAGES, rest=Rest.OWED,
+    StatusRow(code=404, verdict=StatusAction.PULL_ENDED, end=EndReason.NO_MESSAGES, rest=Remainder.OWED,
         note="whatever else a later server may say: the code is a good end"),
-    Row(code=408, text="Request Timeout", verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
+    StatusRow(code=408, text="Request Timeout", verdict=StatusAction.PULL_ENDED, end=EndReason.EXPIRED, rest=Remainder.OWED, headers=True,
         note="on 2.9 and 2.10 also the end of a partial no_wait"),
-    Row(code=408, text="Requests Pending", verdict=Verdict.PULL_ENDED, end=End.REQUESTS_PENDING, rest=Rest.WHOLE,
+    StatusRow(code=408, text="Requests Pending", verdict=StatusAction.PULL_ENDED, end=EndReason.REQUESTS_PENDING, rest=Remainder.WHOLE,
         note="no_wait while older pulls ask for more than is there"),
-    Row(code=408, text="Interest Expired", verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
+    StatusRow(code=408, text="Interest Expired", verdict=StatusAction.PULL_ENDED, end=EndReason.EXPIRED, rest=Remainder.OWED, headers=True,
         note="through an account import whose inbox lost interest (server source)"),
-    Row(code=408, verdict=Verdict.PULL_ENDED, end=End.EXPIRED, rest=Rest.OWED, headers=True,
+    StatusRow(code=408, verdict=StatusAction.PULL_ENDED, end=EndReason.EXPIRED, rest=Remainder.OWED, headers=True,
         note="whatever else a later server may say: the code is a good end"),
-    Row(code=409, text="Message Size Exceeds MaxBytes", verdict=Verdict.DOES_NOT_FIT, end=End.BYTES_SPENT, rest=Rest.OWED,
+    StatusRow(code=409, text="Message Size Exceeds MaxBytes", verdict=StatusAction.DOES_NOT_FIT, end=EndReason.BYTES_SPENT, rest=Remainder.OWED,
         headers=True, error=MessageTooLarge, note="an error only if nothing was delivered: pending bytes equal the request's"),
-    Row(code=409, text="Batch Completed", verdict=Verdict.PULL_ENDED, end=End.FILLED, rest=Rest.OWED, headers=True,
+    StatusRow(code=409, text="Batch Completed", verdict=StatusAction.PULL_ENDED, end=EndReason.FILLED, rest=Remainder.OWED, headers=True,
         since="2.10", note="batch filled while bytes are left; 2.9 says nothing then"),
-    Row(code=409, text="Exceeded MaxRequestBatch", verdict=Verdict.PULL_REFUSED, end=End.REFUSED, rest=Rest.WHOLE,
+    StatusRow(code=409, text="Exceeded MaxRequestBatch", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED, rest=Remainder.WHOLE,
         limit=Limit.BATCH, error=LimitExceeded),
-    Row(code=409, text="Exceeded MaxRequestExpires", verdict=Verdict.PULL_REFUSED, end=End.REFUSED, rest=Rest.WHOLE,
+    StatusRow(code=409, text="Exceeded MaxRequestExpires", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED, rest=Remainder.WHOLE,
         limit=Limit.EXPIRES, error=LimitExceeded, note="limit as a Go duration"),
-    Row(code=409, text="Exceeded MaxRequestMaxBytes", verdict=Verdict.PULL_REFUSED, end=End.REFUSED, rest=Rest.WHOLE,
+    StatusRow(code=409, text="Exceeded MaxRequestMaxBytes", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED, rest=Remainder.WHOLE,
         limit=Limit.MAX_BYTES, error=LimitExceeded),
-    Row(code=409, text="Exceeded MaxWaiting", verdict=Verdict.PULL_REFUSED, end=End.REFUSED, rest=Rest.WHOLE,
+    StatusRow(code=409, text="Exceeded MaxWaiting", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED, rest=Remainder.WHOLE,
         limit=Limit.MAX_WAITING, error=LimitExceeded, note="from 2.11 on silence instead, if the pull asks for heartbeats"),
-    Row(code=409, text="Exceeded", verdict=Verdict.PULL_REFUSED, end=End.REFUSED, rest=Rest.WHOLE, error=LimitExceeded,
+    StatusRow(code=409, text="Exceeded", verdict=StatusAction.PULL_REFUSED, end=EndReason.REFUSED, rest=Remainder.WHOLE, error=LimitExceeded,
         note="limits that later servers may add"),
-    Row(code=409, text="Consumer is push based", verdict=Verdict.FATAL, end=End.FATAL, rest=Rest.ALL, error=ConsumerIsPush),
-    Row(code=409, text="Consumer Deleted", verdict=Verdict.DELETED, end=End.DELETED, rest=Rest.ALL, error=ConsumerDeleted,
+    StatusRow(code=409, text="Consumer is push based", verdict=StatusAction.FATAL, end=EndReason.FATAL, rest=Remainder.ALL, error=ConsumerIsPush),
+    StatusRow(code=409, text="Consumer Deleted", verdict=StatusAction.DELETED, end=EndReason.DELETED, rest=Remainder.ALL, error=ConsumerDeleted,
         note="also for a deleted stream; one per waiting pull"),
-    Row(code=409, text="Leadership Change", verdict=Verdict.RESET, end=End.RESET, rest=Rest.ALL, error=LeadershipChanged,
+    StatusRow(code=409, text="Leadership Change", verdict=StatusAction.RESET, end=EndReason.RESET, rest=Remainder.ALL, error=LeadershipChanged,
         note="one per reply subject"),
-    Row(code=409, text="Server Shutdown", verdict=Verdict.RESET, end=End.RESET, rest=Rest.ALL, headers=True,
+    StatusRow(code=409, text="Server Shutdown", verdict=StatusAction.RESET, end=EndReason.RESET, rest=Remainder.ALL, headers=True,
         error=ServerShutdown, note="one per reply subject, with the numbers of the newest pull; the end of the link follows"),
-    Row(code=400, text="Bad Request", verdict=Verdict.FATAL, end=End.FATAL, rest=Rest.WHOLE, error=BadRequest,
+    StatusRow(code=400, text="Bad Request", verdict=StatusAction.FATAL, end=EndReason.FATAL, rest=Remainder.WHOLE, error=BadRequest,
         note="the text behind it is Go's own and changes with it"),
-    Row(code=412, verdict=Verdict.FATAL, end=End.FATAL, rest=Rest.WHOLE, error=ApiLevelRefused, since="2.12"),
-    Row(code=423, text="Nats-Pin-Id mismatch", verdict=Verdict.PIN_LOST, end=End.PIN_LOST, rest=Rest.WHOLE, error=PinLost,
+    StatusRow(code=412, verdict=StatusAction.FATAL, end=EndReason.FATAL, rest=Remainder.WHOLE, error=ApiLevelRefused, since="2.12"),
+    StatusRow(code=423, text="Nats-Pin-Id mismatch", verdict=StatusAction.PIN_LOST, end=EndReason.PIN_LOST, rest=Remainder.WHOLE, error=PinLost,
         since="2.11"),
-    Row(code=423, text="Nats-Wrong-Pin-Id", verdict=Verdict.PIN_LOST, end=End.PIN_LOST, rest=Rest.OWED, headers=True,
+    StatusRow(code=423, text="Nats-Wrong-Pin-Id", verdict=StatusAction.PIN_LOST, end=EndReason.PIN_LOST, rest=Remainder.OWED, headers=True,
         error=PinLost, since="2.11", note="pending headers from 2.12 on"),
-    Row(code=423, verdict=Verdict.PIN_LOST, end=End.PIN_LOST, rest=Rest.OWED, error=PinLost),
-    Row(code=503, verdict=Verdict.GONE_FOR_NOW, end=End.NO_RESPONDERS, rest=Rest.WHOLE, since="2.10",
+    StatusRow(code=423, verdict=StatusAction.PIN_LOST, end=EndReason.PIN_LOST, rest=Remainder.OWED, error=PinLost),
+    StatusRow(code=503, verdict=StatusAction.GONE_FOR_NOW, end=EndReason.NO_RESPONDERS, rest=Remainder.WHOLE, since="2.10",
         note="no text; Nats-Subject from 2.12 on; 2.9 is silent about an unknown consumer"),
 )
 _PUSH: Final = (
-    Row(code=100, text="Idle Heartbeat", place=Place.PUSH, verdict=Verdict.HEARTBEAT,
+    StatusRow(code=100, text="Idle Heartbeat", place=StatusContext.PUSH, verdict=StatusAction.HEARTBEAT,
         note="with Nats-Consumer-Stalled while a flow-control answer is owed"),
-    Row(code=100, text="FlowControl Request", place=Place.PUSH, verdict=Verdict.FLOW_CONTROL,
+    StatusRow(code=100, text="FlowControl Request", place=StatusContext.PUSH, verdict=StatusAction.FLOW_CONTROL,
         note="has a reply subject: answer there, once, when everything before it was taken"),
-    Row(code=409, place=Place.PUSH, verdict=Verdict.FATAL, end=End.FATAL, error=StatusError,
+    StatusRow(code=409, place=StatusContext.PUSH, verdict=StatusAction.FATAL, end=EndReason.FATAL, error=StatusError,
         note="ADR-15: an error for the user; no server that was tried sends it"),
-    Row(code=503, place=Place.PUSH, verdict=Verdict.FATAL, end=End.NO_RESPONDERS, error=StatusError,
+    StatusRow(code=503, place=StatusContext.PUSH, verdict=StatusAction.FATAL, end=EndReason.NO_RESPONDERS, error=StatusError,
         note="ADR-15: an error for the user; a flow-control answer has no reply subject, so no server has a reason"),
 )
 _DIRECT: Final = (
-    Row(code=204, text="EOB", place=Place.DIRECT, verdict=Verdict.COMPLETE, since="2.11"),
-    Row(code=404, place=Place.DIRECT, verdict=Verdict.FAILED, error=NothingFound,
+    StatusRow(code=204, text="EOB", place=StatusContext.DIRECT, verdict=StatusAction.COMPLETE, since="2.11"),
+    StatusRow(code=404, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=NothingFound,
         note="Message Not Found, No Results"),
-    Row(code=408, place=Place.DIRECT, verdict=Verdict.FAILED, error=BadRequest,
+    StatusRow(code=408, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=BadRequest,
         note="Empty Request, Malformed Request, Bad Request"),
-    Row(code=412, place=Place.DIRECT, verdict=Verdict.FAILED, error=ApiLevelRefused, since="2.12"),
-    Row(code=413, place=Place.DIRECT, verdict=Verdict.FAILED, error=TooManyResults, since="2.11"),
-    Row(code=503, place=Place.DIRECT, verdict=Verdict.GONE_FOR_NOW, since="2.10"),
+    StatusRow(code=412, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=ApiLevelRefused, since="2.12"),
+    StatusRow(code=413, place=StatusContext.DIRECT, verdict=StatusAction.FAILED, error=TooManyResults, since="2.11"),
+    StatusRow(code=503, place=StatusContext.DIRECT, verdict=StatusAction.GONE_FOR_NOW, since="2.10"),
 )
 _SNAPSHOT: Final = (
-    Row(code=204, place=Place.SNAPSHOT, verdict=Verdict.COMPLETE, since="2.10", note="2.9 ends with an empty message"),
-    Row(code=408, place=Place.SNAPSHOT, verdict=Verdict.FAILED, error=SnapshotBroken, since="2.12",
+    StatusRow(code=204, place=StatusContext.SNAPSHOT, verdict=StatusAction.COMPLETE, since="2.10", note="2.9 ends with an empty message"),
+    StatusRow(code=408, place=StatusContext.SNAPSHOT, verdict=StatusAction.FAILED, error=SnapshotBroken, since="2.12",
         note="No Flow Response, No Interest"),
-    Row(code=500, place=Place.SNAPSHOT, verdict=Verdict.FAILED, error=SnapshotBroken),
+    StatusRow(code=500, place=StatusContext.SNAPSHOT, verdict=StatusAction.FAILED, error=SnapshotBroken),
 )
 _PUBLISH: Final = (
-    Row(code=429, place=Place.PUBLISH, verdict=Verdict.FAILED, error=PublishDropped, since="2.11",
+    StatusRow(code=429, place=StatusContext.PUBLISH, verdict=StatusAction.FAILED, error=PublishDropped, since="2.11",
         note="body is a publish answer with error 10167; try again later"),
-    Row(code=503, place=Place.PUBLISH, verdict=Verdict.GONE_FOR_NOW, note="no stream, or none just now"),
+    StatusRow(code=503, place=StatusContext.PUBLISH, verdict=StatusAction.GONE_FOR_NOW, note="no stream, or none just now"),
 )
 # fmt: on
 
@@ -267,8 +267,8 @@ _PUBLISH: Final = (
 ROWS: Final = _PULL + _PUSH + _DIRECT + _SNAPSHOT + _PUBLISH
 
 
-def _index() -> Mapping[tuple[Place, int], tuple[tuple[str, Row], ...]]:
-    index: dict[tuple[Place, int], tuple[tuple[str, Row], ...]] = {}
+def _index() -> Mapping[tuple[StatusContext, int], tuple[tuple[str, StatusRow], ...]]:
+    index: dict[tuple[StatusContext, int], tuple[tuple[str, StatusRow], ...]] = {}
     for row in ROWS:
         key = (row.place, row.code)
         index[key] = (*index.get(key, ()), (row.text.casefold(), row))
@@ -279,10 +279,12 @@ _BY_CODE: Final = _index()
 
 
 #: On a push subscription a 100 with a reply subject asks for an answer there, whatever its text is (ADR-15).
-_QUESTION: Final = next(row for row in _PUSH if row.verdict is Verdict.FLOW_CONTROL)
+_QUESTION: Final = next(row for row in _PUSH if row.verdict is StatusAction.FLOW_CONTROL)
 
 
-def judge(code: int, text: str, place: Place = Place.PULL, *, asks: bool = False) -> Row:
+def judge(
+    code: int, text: str, place: StatusContext = StatusContext.PULL, *, asks: bool = False
+) -> StatusRow:
     """The row of a status; for one that is not in the table a row that says so.
 
     Args:
@@ -291,21 +293,21 @@ def judge(code: int, text: str, place: Place = Place.PULL, *, asks: bool = False
         place: in which exchange it came.
         asks: whether it came with a reply subject.
     """
-    if asks and code == 100 and place is Place.PUSH:
+    if asks and code == 100 and place is StatusContext.PUSH:
         return _QUESTION
     folded = text.casefold()
     for prefix, row in _BY_CODE.get((place, code), ()):
         if folded.startswith(prefix):
             return row
     if code < 400:
-        return Row(code=code, text=text, place=place, verdict=Verdict.STRANGE, error=UnknownStatus)
-    return Row(
+        return StatusRow(code=code, text=text, place=place, verdict=StatusAction.STRANGE, error=UnknownStatus)
+    return StatusRow(
         code=code,
         text=text,
         place=place,
-        verdict=Verdict.UNKNOWN,
-        end=End.UNKNOWN,
-        rest=Rest.OWED,
+        verdict=StatusAction.UNKNOWN,
+        end=EndReason.UNKNOWN,
+        rest=Remainder.OWED,
         error=UnknownStatus,
     )
 
@@ -313,7 +315,7 @@ def judge(code: int, text: str, place: Place = Place.PULL, *, asks: bool = False
 # ------------------------------------------------------------------------------------------------ as an error
 
 
-def status_error(row: Row, code: int, text: str, about: str = "") -> StatusError:
+def status_error(row: StatusRow, code: int, text: str, about: str = "") -> StatusError:
     """The status as an error of its class. ``about`` names the operation; the message holds what the server said."""
     kind = row.error or StatusError
     message = f"expected {about} to be served, the server said {code} {shorten(text)}" if about else ""
@@ -322,9 +324,9 @@ def status_error(row: Row, code: int, text: str, about: str = "") -> StatusError
     return kind(code, text, message)
 
 
-def pull_error(row: Row, code: int, text: str, about: str, subject: str) -> JsprotoError:
+def pull_error(row: StatusRow, code: int, text: str, about: str, subject: str) -> JsprotoError:
     """A status that is no good end of a pull on ``subject`` as the error that it is: nobody serves it, or what the server said."""
-    if row.verdict is Verdict.GONE_FOR_NOW:
+    if row.verdict is StatusAction.GONE_FOR_NOW:
         return NoResponders(f"expected a consumer to serve {subject}, nobody does (503)", subject)
     return status_error(row, code, text, about)
 
@@ -388,7 +390,7 @@ def as_toml() -> str:
             "text": row.text,
             "verdict": row.verdict.value,
             "end": "" if row.end is None else row.end.value,
-            "rest": "" if row.rest is Rest.NONE else row.rest.value,
+            "rest": "" if row.rest is Remainder.NONE else row.rest.value,
             "limit": "" if row.limit is None else row.limit.value,
             "headers": row.headers,
             "error": "" if row.error is None else row.error.__name__,

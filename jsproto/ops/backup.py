@@ -35,7 +35,7 @@ from typing import Final, TypeVar, final
 from attrs import field, frozen
 
 from jsproto.errors import InvalidResponse, InvalidSubject, LocalProtocolError, shorten
-from jsproto.jetstream.api.codecs import FLAG, INTEGER, NAME, TEXT, TEXTS, TIME, Many
+from jsproto.jetstream.api.codecs import FLAG, INTEGER, NAME, TEXT, TEXTS, TIME, ListCodec
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.document import Document, Nested, member, of
@@ -147,7 +147,7 @@ class Manifest(Document):
     complete: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     server: str = member(TEXT, "")
     created: Timestamp | None = member(TIME)
-    streams: Sequence[SavedStream] = member(Many(Nested(SavedStream)), ())
+    streams: Sequence[SavedStream] = member(ListCodec(Nested(SavedStream)), ())
 
 
 def read_manifest(text: bytes) -> Manifest:
@@ -263,7 +263,7 @@ def _read(kind: type[DocumentT], text: bytes, about: str, within: str = "") -> D
 # ------------------------------------------------------------------------------------------------ the plan of a restore
 
 
-class Deed(Enum):
+class BackupAction(Enum):
     """What a restore does with a stream."""
 
     #: Make it of its archive.
@@ -276,7 +276,7 @@ class Deed(Enum):
 
 def planned(
     saved: Iterable[tuple[SavedStream, StreamConfig]], there: Mapping[str, StreamInfo], *, update: bool
-) -> tuple[tuple[SavedStream, Deed], ...]:
+) -> tuple[tuple[SavedStream, BackupAction], ...]:
     """What to do, in order: streams that others read from come first.
 
     Args:
@@ -287,12 +287,18 @@ def planned(
     Raises:
         RestoreConflict: streams are in the way.
     """
-    firsts: list[tuple[SavedStream, Deed]] = []
-    readers: list[tuple[SavedStream, Deed]] = []
+    firsts: list[tuple[SavedStream, BackupAction]] = []
+    readers: list[tuple[SavedStream, BackupAction]] = []
     conflicts: dict[str, str] = {}
     for each, config in saved:
         info = there.get(each.name)
-        deed = Deed.UPDATE if info is not None else Deed.CREATE if each.archive is None else Deed.RESTORE
+        deed = (
+            BackupAction.UPDATE
+            if info is not None
+            else BackupAction.CREATE
+            if each.archive is None
+            else BackupAction.RESTORE
+        )
         if info is not None and each.archive is not None and info.state.last_seq < each.last_seq:
             conflicts[each.name] = (
                 f"holds less than the backup (last sequence {info.state.last_seq} of {each.last_seq}): {_counts(each, info)}; "

@@ -23,7 +23,7 @@ from jsproto.core.connection.options import servers_of
 from jsproto.core.connection.server_pool import SCHEMES, Server
 from jsproto.errors import InvalidContext, LocalProtocolError
 from jsproto.jetstream.context.jetstream import JetStream
-from jsproto.wire.secret import HiddenMapping, Secret, Secretive, fits_utf8
+from jsproto.wire.secret import HiddenMapping, RedactedSecret, Secret, fits_utf8
 from jsproto.wire.subjects import subject_prefix
 
 #: Where a context connects that names no server.
@@ -122,7 +122,7 @@ def without_user_info(url: object) -> str:
 
 @final
 @frozen(kw_only=True)
-class NatsContext(Secretive):
+class NatsContext(RedactedSecret):
     """What one context says. The attributes are the members of its JSON; what they mean is said by ADR-21.
 
     Attributes:

@@ -18,10 +18,10 @@ from attrs import frozen
 
 from jsproto.errors import JsprotoError, shorten
 from jsproto.wire.client_commands import (
-    Broken,
     ClientCommand,
-    CommandReader,
+    ClientCommandParser,
     ConnectLine,
+    MalformedCommand,
     PubLine,
     SubLine,
     UnsubLine,
@@ -70,7 +70,7 @@ class ScriptedServer:
     def __init__(self, script: Iterable[Step] = ()) -> None:
         self._script = list(script)
         self._at = 0
-        self._reader = CommandReader()
+        self._reader = ClientCommandParser()
         self._heard: list[ClientCommand] = []
         self._pulls: list[Pulled] = []
         self._out = bytearray()
@@ -84,7 +84,7 @@ class ScriptedServer:
         """
         for command in self._reader.feed(data):
             said = line_of(command)
-            if isinstance(command, Broken):
+            if isinstance(command, MalformedCommand):
                 raise ScriptBroken(
                     f"expected a line of the protocol, seen one that ends with {command.text!r}"
                 )
@@ -175,7 +175,7 @@ def line_of(command: ClientCommand) -> str:
         return f"UNSUB {command.sid} {command.limit}" if command.limit else f"UNSUB {command.sid}"
     if isinstance(command, ConnectLine):
         return "CONNECT " + command.body.decode("utf-8", "replace")
-    return command.value if not isinstance(command, Broken) else f"BROKEN {command.text}"
+    return command.value if not isinstance(command, MalformedCommand) else f"BROKEN {command.text}"
 
 
 def _fits(pattern: str, line: str) -> bool:

@@ -2,7 +2,7 @@
 
 Bytes in any pieces go in, commands come out as small tuples. The reader knows the line and nothing else: whether a
 client may say something is the session's business. What breaks the grammar ends the reader for good with one
-:class:`Broken`, which carries the -ERR text, or ``""`` where the real server hangs up without a word.
+:class:`MalformedCommand`, which carries the -ERR text, or ``""`` where the real server hangs up without a word.
 
 Tokens are parted by runs of blanks and tabs, operations are case-insensitive, a line ends at LF with or without CR, what
 stands behind PING and PONG is ignored, payloads are counted and must be followed by CR LF (nats-server ``parser.go``).
@@ -35,7 +35,7 @@ _NAMES: Final = (1, 2)
 _OPS: Final = (b"PUB", b"HPUB", b"SUB", b"UNSUB", b"PING", b"PONG", b"CONNECT", b"+OK", b"-ERR")
 
 
-class Word(Enum):
+class ClientVerb(Enum):
     """Commands without arguments."""
 
     PING = "PING"
@@ -74,16 +74,16 @@ class UnsubLine(NamedTuple):
     limit: int
 
 
-class Broken(NamedTuple):
+class MalformedCommand(NamedTuple):
     """The client broke the grammar: say ``text`` (nothing if empty) and hang up."""
 
     text: str
 
 
-ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | Word | Broken
+ClientCommand: TypeAlias = ConnectLine | PubLine | SubLine | UnsubLine | ClientVerb | MalformedCommand
 
 
-class CommandReader:
+class ClientCommandParser:
     """Turns bytes of one client into commands."""
 
     __slots__ = ("_awaited", "_dead", "_held", "_max_line", "_max_payload", "_open", "_partial", "_size")
@@ -108,7 +108,7 @@ class CommandReader:
         return self._size
 
     def feed(self, data: bytes) -> list[ClientCommand]:
-        """The commands that these bytes complete, in order. After a :class:`Broken` nothing comes any more."""
+        """The commands that these bytes complete, in order. After a :class:`MalformedCommand` nothing comes any more."""
         if self._dead:
             return []
         self._held.append(data)
@@ -121,7 +121,7 @@ class CommandReader:
         try:
             at = self._read(buffer, commands)
         except _BrokenError as broken:
-            commands.append(Broken(broken.text))
+            commands.append(MalformedCommand(broken.text))
             self._dead, self._partial = True, None
             self._held, self._size = [], 0
             return commands
@@ -186,13 +186,13 @@ class CommandReader:
         if op == b"UNSUB":
             return _unsubscribe(arguments.split())
         if op.startswith(b"PING"):
-            return Word.PING
+            return ClientVerb.PING
         if op.startswith(b"PONG"):
-            return Word.PONG
+            return ClientVerb.PONG
         if op == b"CONNECT":
             return ConnectLine(arguments.strip())
         if op.startswith((b"+OK", b"-ERR")):
-            return Word.NOTHING
+            return ClientVerb.NOTHING
         raise _BrokenError(UNKNOWN_OPERATION)
 
     def _publish(self, words: list[bytes], *, headers: bool) -> tuple[str, str, int, int]:

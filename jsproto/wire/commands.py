@@ -12,12 +12,12 @@ from attrs import define, field, frozen
 
 from jsproto.version import __version__
 from jsproto.wire.headers import Headers
-from jsproto.wire.secret import Secretive, secret_text
+from jsproto.wire.secret import RedactedSecret, secret_text
 
 
 @final
 @frozen(kw_only=True)
-class Connect(Secretive):
+class Connect(RedactedSecret):
     """CONNECT. ``headers`` and ``no_responders`` are always on: without them statuses arrive as empty messages.
 
     The four secrets never appear in a ``repr`` or in a pickle. Members left at ``None`` are not sent.

@@ -19,7 +19,7 @@ from typing import Final, final
 from attrs import Attribute, field, frozen
 
 from jsproto.errors import InvalidCredentials
-from jsproto.wire.secret import Secretive, as_secret_bytes
+from jsproto.wire.secret import RedactedSecret, as_secret_bytes
 
 
 class KeyKind(Enum):
@@ -91,7 +91,7 @@ class PublicKey:
 
 @final
 @frozen
-class Seed(Secretive):
+class Seed(RedactedSecret):
     """A seed: all there is to know of a key pair. Only `reveal` shows it.
 
     Raises:

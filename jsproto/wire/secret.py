@@ -147,7 +147,7 @@ def file_name(given: str) -> str:
     return given
 
 
-class Secretive:
+class RedactedSecret:
     """Base of frozen attrs classes with secrets among their fields."""
 
     __slots__ = ()

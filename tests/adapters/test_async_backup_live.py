@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from jsproto.errors import LinkError
-from jsproto.ops.backup import Deed, InvalidBackup, RestoreFailed
+from jsproto.ops.backup import BackupAction, InvalidBackup, RestoreFailed
 from jsproto_io import blocking
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.async_backup import Phase, back_up, restore
@@ -62,7 +62,7 @@ def test_a_stream_comes_back_on_another_server(flavour, two, tmp_path):
             (again,) = await restore(target, tmp_path / "b", update=True)
 
             assert [(each.name, each.messages) for each in manifest.streams] == [("ORDERS", 300)]
-            assert (done.deed, done.consumers, again.deed) == (Deed.RESTORE, (), Deed.UPDATE)
+            assert (done.deed, done.consumers, again.deed) == (BackupAction.RESTORE, (), BackupAction.UPDATE)
             assert await everything(target) == await everything(source)
             assert await target.jetstream().stream("ORDERS").consumer_names() == ("NEW",)
             assert turns > 20
@@ -99,7 +99,7 @@ def test_without_messages_streams_are_made_empty(flavour, two, tmp_path):
             (done,) = await restore(target, tmp_path / "b")
             info = await target.jetstream().stream_info("ORDERS")
 
-            assert (done.deed, done.consumers, info.state.messages) == (Deed.CREATE, ("NEW",), 0)
+            assert (done.deed, done.consumers, info.state.messages) == (BackupAction.CREATE, ("NEW",), 0)
             await target.jetstream().delete_stream("ORDERS")
 
     flavour.play(story)

@@ -29,7 +29,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.delivery.ack import AckState
-from jsproto_io._transport.asyncio_protocol import Link
+from jsproto_io._transport.asyncio_protocol import AsyncioProtocol
 from jsproto_io.asyncio import Client, connect
 from tests.adapters.conftest import gives_two_and_goes, takes_two
 
@@ -176,7 +176,7 @@ def test_a_stream_that_opens_when_nobody_wants_it_any_more_is_aborted():
     async def story():
         client = Client("nats://127.0.0.1:1", None, {})
         client._loop = asyncio.get_running_loop()
-        link = Link(client)
+        link = AsyncioProtocol(client)
         link.hang_up()
         transport = Transport()
         link.connection_made(transport)

@@ -34,8 +34,8 @@ from jsproto.errors import (
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.publish.window import PublishWindow
-from jsproto_io._testing.model_server import Hosted
-from jsproto_io._transport.selector_socket import OPENED, Lost, Plug
+from jsproto_io._testing.model_server import ModelServer
+from jsproto_io._transport.selector_socket import OPENED, ConnectionGone, SelectorTransport
 from jsproto_io.blocking import Client, connect
 from tests.adapters.conftest import Line, gives_two, gives_two_and_goes, takes_two, until_ended
 from tests.forked import forked
@@ -382,14 +382,14 @@ def test_an_ack_may_wait_in_the_kernel_if_the_reader_is_quick_and_more_is_at_han
 ):
     over = threading.Event()
     there = peer(offers(4, 4, over))
-    write, seen = Plug.write, []
+    write, seen = SelectorTransport.write, []
 
     def written(plug, data, *, more=False):
         if b"+ACK" in data:
             seen.append(more)
         write(plug, data, more=more)
 
-    monkeypatch.setattr(Plug, "write", written)
+    monkeypatch.setattr(SelectorTransport, "write", written)
     with connect(there.url, **PROMPT) as nc, nc.stream(consumer().fetch(4)) as messages:
         held = [next(messages)]
         while messages.feed.readable < 3:
@@ -409,7 +409,7 @@ def test_an_ack_may_wait_in_the_kernel_if_the_reader_is_quick_and_more_is_at_han
 
 def test_what_waits_for_company_goes_when_the_plug_begins_to_sleep():
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        plug = Plug()
+        plug = SelectorTransport()
         plug.dial(*listening.getsockname())
         with listening.accept()[0] as line:
             while plug.wait(0.1) is not OPENED:
@@ -483,7 +483,7 @@ def test_publishing_waits_while_the_peer_does_not_read(peer, monkeypatch):
             go_on.set()  # only when the client waits does the peer begin to read
             return wait(patience)
 
-        monkeypatch.setattr(Plug, "wait", waited)
+        monkeypatch.setattr(SelectorTransport, "wait", waited)
         for _ in range(400):
             nc.publish("a", b"x" * 32768)
             assert len(nc._plug.unsent) < 65536 + 2 * 32768
@@ -699,10 +699,10 @@ def test_what_has_come_before_it_is_waited_for_needs_no_waiting(peer, monkeypatc
     there = peer(serve)
     with connect(there.url, **PROMPT) as nc, nc.subscribe("a") as messages:
         assert select.select([nc._plug], [], [], 5.0)[0]
-        wait = Plug.wait
+        wait = SelectorTransport.wait
         with monkeypatch.context() as patch:
             patch.setattr(
-                Plug,
+                SelectorTransport,
                 "wait",
                 lambda plug, patience: wait(plug, patience) if patience == 0.0 else pytest.fail("it sleeps"),
             )
@@ -827,7 +827,7 @@ def one(messages):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
 def test_a_message_that_an_exception_kept_from_the_caller_goes_back_at_once(error):
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
         stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=60))
         nc.jetstream().publish("s.a", b"x")
@@ -844,7 +844,7 @@ def test_a_message_that_an_exception_kept_from_the_caller_goes_back_at_once(erro
 @pytest.mark.parametrize("way", [0, 1, 2])
 @pytest.mark.parametrize("again", [0, 1, 2])
 def test_an_item_that_an_exception_kept_from_the_caller_is_the_next_one(error, way, again):
-    with Hosted() as hosted, connect(hosted.url) as nc, nc.subscribe("a") as messages:
+    with ModelServer() as hosted, connect(hosted.url) as nc, nc.subscribe("a") as messages:
         for payload in (b"1", b"2"):
             nc.publish("a", payload)
         nc.flush()
@@ -857,7 +857,7 @@ def test_an_item_that_an_exception_kept_from_the_caller_is_the_next_one(error, w
 
 
 def test_a_feed_that_is_closed_gives_back_what_an_exception_kept_from_the_caller():
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
         consumer = stream.create_consumer(durable_name="C", ack_wait=timedelta(seconds=60))
         nc.jetstream().publish("s.a", b"x")
@@ -1112,7 +1112,7 @@ def test_the_plug_tries_one_address_after_the_other(monkeypatch):
             (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port)),
         ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
-        plug = Plug()
+        plug = SelectorTransport()
         assert plug.dial("many", port) is None
         happened = None
         while happened is None:
@@ -1126,10 +1126,10 @@ def test_the_plug_tries_one_address_after_the_other(monkeypatch):
 
 def test_a_plug_without_an_address_left_says_why_the_last_failed(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
-    plug = Plug()
+    plug = SelectorTransport()
     lost = plug.dial("nowhere", 1)
 
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, ConnectionGone)
     assert "no address for nowhere" in str(lost.error)
     assert plug.wait(0.0) is None
     plug.write(b"x")
@@ -1141,7 +1141,7 @@ def test_an_address_that_cannot_even_be_tried_is_an_error(monkeypatch):
     places = [(socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::ffff:0:0:1%", 1, 0, 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: places)
     monkeypatch.setattr(socket.socket, "connect_ex", lambda self, place: 101)
-    plug = Plug()
+    plug = SelectorTransport()
     lost = plug.dial("nowhere", 1)
 
     assert "unreachable" in str(lost.error)
@@ -1154,7 +1154,7 @@ def test_a_broken_stream_swallows_what_is_written_and_says_so_when_read(peer):
         line.reset()
 
     there = peer(leave)
-    plug = Plug()
+    plug = SelectorTransport()
     plug.dial("127.0.0.1", there.port)
     while plug.wait(5.0) is not OPENED:
         pass
@@ -1165,6 +1165,6 @@ def test_a_broken_stream_swallows_what_is_written_and_says_so_when_read(peer):
     plug.write(b"y" * 10)
     happened = plug.wait(5.0)
 
-    assert isinstance(happened, Lost)
+    assert isinstance(happened, ConnectionGone)
     assert plug.unsent == b""
     plug.pull()

@@ -8,7 +8,7 @@ import pytest
 
 from jsproto.errors import InvalidConfig, LocalProtocolError
 from jsproto_io import blocking
-from jsproto_io._backup.progress import Phase, Progress, Teller
+from jsproto_io._backup.progress import Phase, Progress, ProgressReporter
 from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer
 from tests.core.test_callbacks import Waiting, both, waits, yields
@@ -127,6 +127,6 @@ def test_a_sentinel_that_gives_a_coroutine_ends_the_request_with_an_error():
 def test_who_is_told_of_progress_is_told_by_a_call():
     progress = Progress(deed="backup", stream="S", phase=Phase.BEGUN, number=1, of=1)
     with pytest.raises(InvalidConfig, match="as tell"):
-        Teller(progress, waits)
-    with pytest.raises(InvalidConfig, match="nobody awaits"), Teller(progress, hidden(waits)):
+        ProgressReporter(progress, waits)
+    with pytest.raises(InvalidConfig, match="nobody awaits"), ProgressReporter(progress, hidden(waits)):
         pass

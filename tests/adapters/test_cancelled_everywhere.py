@@ -20,8 +20,8 @@ from jsproto.core.pubsub.request import Flush
 from jsproto_io._client import facade_async
 from jsproto_io._client.async_client import AsyncClient, Events, Feed, Sink
 from jsproto_io._client.messages import AsyncMessage
-from jsproto_io._testing.harness import Broken, settles
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.harness import PromiseBroken, settles
+from jsproto_io._testing.model_server import ModelServer
 from jsproto_io.testing import _Rig
 from tests.adapters.conftest import FLAVOURS, Flavour
 
@@ -230,7 +230,7 @@ async def cut_at_each_wait(rig, story):
 @pytest.mark.parametrize(("name", "native"), WAYS)
 def test_whatever_is_cancelled_loses_no_message_and_leaves_nothing(name, native, story):
     flavour = Flavour(*FLAVOURS[name])
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         rig = _Rig(flavour.connect, hosted, waits=True, native=native)
 
         async def whole():
@@ -265,7 +265,7 @@ async def next_of_ack_next(consumer):
 def test_a_message_that_a_cancelled_task_did_not_get_comes_again_at_once(name, native, take):
     """The consumer waits a minute for an ack, so only a nak brings the message back in time."""
     flavour = Flavour(*FLAVOURS[name])
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         rig = _Rig(flavour.connect, hosted, waits=True, native=native)
 
         async def whole():
@@ -301,9 +301,9 @@ def test_a_cancellation_that_is_swallowed_is_found(monkeypatch):
             return False
 
     monkeypatch.setattr(AsyncMessage, "ack_confirmed", swallow)
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         rig = _Rig(Flavour(*FLAVOURS["asyncio"]).connect, hosted, waits=True, native=True)
-        with pytest.raises(Broken, match="swallowed"):
+        with pytest.raises(PromiseBroken, match="swallowed"):
             anyio.run(cut_at_each_wait, rig, take_next)
 
 

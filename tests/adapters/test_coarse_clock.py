@@ -9,7 +9,7 @@ import pytest
 
 from jsproto_io import anyio as on_anyio
 from jsproto_io import asyncio as on_asyncio
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 
 class Coarse(asyncio.SelectorEventLoop):
@@ -30,7 +30,7 @@ def test_a_round_trip_takes_time_on_a_loop_with_a_coarse_clock(adapter, loop):
         async with adapter.connect(url) as nc:
             return [await nc.rtt(), await nc.flush()]
 
-    with Hosted() as server, asyncio.Runner(loop_factory=loop) as runner:
+    with ModelServer() as server, asyncio.Runner(loop_factory=loop) as runner:
         trips = runner.run(story(server.url))
 
     assert all(0 < each < 60 for each in trips)

@@ -15,7 +15,7 @@ from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.jetstream.pull.fetch import Fetch, FetchOptions
 from jsproto.signals import ENDED, NEED_DATA
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 from jsproto_io.blocking import connect
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
@@ -170,7 +170,7 @@ def test_a_consume_without_a_link_stays_one_conversation_n094():
 
 
 def test_after_a_timeout_the_iterator_gives_messages_and_nothing_else_n092():
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
         consumer = stream.create_consumer(durable_name="C")
         with consumer.consume() as messages:
@@ -185,7 +185,7 @@ def test_after_a_timeout_the_iterator_gives_messages_and_nothing_else_n092():
 
 
 def test_the_servers_answer_decides_about_acks_and_another_wish_is_refused_n089():
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         stream = nc.jetstream().create_stream(name="S", subjects=["s.*"])
         consumer = stream.create_consumer(durable_name="C")
         assert consumer.cached.config.ack_policy == "explicit"

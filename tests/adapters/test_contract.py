@@ -12,7 +12,7 @@ from jsproto.signals import NEED_DATA
 from jsproto_io import asyncio as on_asyncio
 from jsproto_io import blocking as on_blocking
 from jsproto_io._client.async_client import AsyncClient, Feed, Sink
-from jsproto_io._testing.harness import Broken
+from jsproto_io._testing.harness import PromiseBroken
 from jsproto_io.testing import CONTRACT, check_driver
 from tests.adapters.table import ADAPTERS
 
@@ -32,7 +32,7 @@ def test_clauses_can_be_told_apart_by_name():
 
 
 def broken(match, *, only, connect=on_asyncio.connect, backend="asyncio"):
-    with pytest.raises(Broken, match=match):
+    with pytest.raises(PromiseBroken, match=match):
         check_driver(connect, backend=backend, only=only)
 
 

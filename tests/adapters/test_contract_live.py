@@ -13,8 +13,8 @@ import pytest
 
 from jsproto.errors import ConnectFailed, JsprotoError
 from jsproto_io import blocking
-from jsproto_io._testing.harness import Broken, model_of
-from jsproto_io._testing.relay import Relayed
+from jsproto_io._testing.harness import PromiseBroken, model_of
+from jsproto_io._testing.relay import ServerRelay
 from jsproto_io.testing import CONTRACT, check_driver
 from tests.adapters.table import ADAPTERS
 from tests.served import served
@@ -66,9 +66,9 @@ def test_clauses_that_take_a_model_say_so():
 
 def test_what_takes_a_model_is_not_asked_of_a_real_server(plain):
     class Rig:
-        hosted = Relayed(plain.url)
+        hosted = ServerRelay(plain.url)
 
-    with Rig.hosted, pytest.raises(Broken, match="takes a model server"):
+    with Rig.hosted, pytest.raises(PromiseBroken, match="takes a model server"):
         model_of(Rig())
 
 
@@ -81,7 +81,7 @@ def test_an_adapter_that_breaks_the_contract_is_found_on_a_real_server(plain, mo
 
     monkeypatch.setattr(blocking.Client, "publish", twice)
     monkeypatch.setattr("jsproto_io._testing.harness.SLACK", 0.2)
-    with pytest.raises(Broken, match="all 90"):
+    with pytest.raises(PromiseBroken, match="all 90"):
         check_driver(blocking.connect, backend="blocking", only="what was published", server=plain.url)
 
 
@@ -90,4 +90,4 @@ def test_a_server_that_is_not_there_is_not_the_fault_of_the_adapter(nobody):
         check_driver(blocking.connect, backend="blocking", only="a client is connected", server=nobody)
 
     assert isinstance(caught.value, JsprotoError)
-    assert not isinstance(caught.value, Broken)
+    assert not isinstance(caught.value, PromiseBroken)

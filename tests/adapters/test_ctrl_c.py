@@ -12,7 +12,7 @@ import pytest
 from jsproto import Auth
 from jsproto_io import anyio as on_anyio
 from jsproto_io import trio as on_trio
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 
 WAITING = """
 import sys, threading
@@ -58,7 +58,7 @@ def program(name: str) -> str:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_ctrl_c_ends_the_program_and_closes_the_client(name):
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         command = [sys.executable, "-c", program(name), hosted.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stdout.readline() == "ready\n", child.stderr.read()
@@ -79,5 +79,5 @@ def test_ctrl_c_in_a_task_of_ours_is_raised_in_the_main_task_and_in_no_group(con
         async with connect(url, credentials=who):
             await anyio.sleep(30)
 
-    with Hosted() as hosted, pytest.raises(KeyboardInterrupt):
+    with ModelServer() as hosted, pytest.raises(KeyboardInterrupt):
         anyio.run(main, hosted.url, backend="trio")

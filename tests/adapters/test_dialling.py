@@ -14,9 +14,9 @@ import pytest
 
 from jsproto.core.connection.events import Notice
 from jsproto.errors import ConnectFailed
-from jsproto_io._transport.happy_eyeballs import MOMENT, Race
+from jsproto_io._transport.happy_eyeballs import MOMENT, HappyEyeballs
 from jsproto_io._transport.resolver import Lookup, looked_up
-from jsproto_io._transport.selector_socket import OPENED, Lost, Plug
+from jsproto_io._transport.selector_socket import OPENED, ConnectionGone, SelectorTransport
 from jsproto_io.blocking import connect
 from tests.adapters.conftest import PATIENCE, over
 from tests.forked import forked
@@ -86,10 +86,12 @@ def test_a_name_all_of_whose_addresses_refuse_says_so(use, nobody, names):
 
 
 def test_many_addresses_leave_the_last_half_of_the_time():
-    many, few = (Race("a", [place("a", 1)] * number, randomize=False, within=2.0) for number in (10, 2))
+    many, few = (
+        HappyEyeballs("a", [place("a", 1)] * number, randomize=False, within=2.0) for number in (10, 2)
+    )
 
     assert (many.moment, few.moment) == (0.1, MOMENT)
-    assert Race("a", [], randomize=True, within=2.0).moment == MOMENT
+    assert HappyEyeballs("a", [], randomize=True, within=2.0).moment == MOMENT
 
 
 def test_who_was_begun_may_still_win_when_others_were_begun_later(monkeypatch, nobody, hole):
@@ -97,7 +99,7 @@ def test_who_was_begun_may_still_win_when_others_were_begun_later(monkeypatch, n
     (slow, door), (other, _) = hole(port), hole(port)
     found = [place(slow, port), place("127.0.0.1", port), place(other, port)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    plug = Plug()
+    plug = SelectorTransport()
     assert plug.dial("many", port, within=0.1) is None
     while plug.due is not None:  # until the last was begun
         assert plug.wait(max(0.0, plug.due - time.monotonic())) is None
@@ -115,7 +117,7 @@ def test_a_plug_that_is_pulled_in_mid_race_leaves_no_socket(monkeypatch, nobody,
     found = [place(hole(port)[0], port) for _ in range(2)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     before = sockets()
-    plug = Plug()
+    plug = SelectorTransport()
     plug.dial("many", port, within=0.0)
     assert plug.wait(0.0) is None  # both were begun
     assert sockets() == before + 2
@@ -159,7 +161,7 @@ def test_a_blocking_client_comes_out_of_a_lookup_by_an_interrupt(silence, monkey
         plug.asleep = True
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Plug, "wait", interrupted)
+    monkeypatch.setattr(SelectorTransport, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt), connect("nats://dns.silent:4222", connect_timeout=PATIENCE):
         pass
 
@@ -195,11 +197,11 @@ def test_where_no_thread_can_be_had_no_name_is_found(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    plug = Plug()
+    plug = SelectorTransport()
     before = sockets()
     lost = plug.dial("localhost", 1)
 
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, ConnectionGone)
     assert "can't start new thread" in str(lost.error)
     assert sockets() == before
     plug.pull()
@@ -207,7 +209,7 @@ def test_where_no_thread_can_be_had_no_name_is_found(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_in_mid_lookup_leaves_it_with_the_parent(silence):
-    plug = Plug()
+    plug = SelectorTransport()
     before = sockets()
     assert plug.dial("later.silent", 1) is None
 
@@ -217,7 +219,7 @@ def test_a_fork_in_mid_lookup_leaves_it_with_the_parent(silence):
 
     assert forked(child) == 0
     silence.set()
-    assert isinstance(turned(plug), Lost)  # nobody listens there
+    assert isinstance(turned(plug), ConnectionGone)  # nobody listens there
     plug.pull()
 
 
@@ -235,7 +237,7 @@ def test_a_lookup_that_was_left_ends_alone(silence):
 def test_a_dial_that_is_cancelled_early_leaves_no_socket(flavour, hole, nobody, monkeypatch, turns):
     port = int(nobody.rpartition(":")[2])
     made = []
-    begin = Race.next
+    begin = HappyEyeballs.next
 
     def noted(race):
         entrant = begin(race)
@@ -243,7 +245,7 @@ def test_a_dial_that_is_cancelled_early_leaves_no_socket(flavour, hole, nobody, 
             made.append(entrant[0])
         return entrant
 
-    monkeypatch.setattr(Race, "next", noted)
+    monkeypatch.setattr(HappyEyeballs, "next", noted)
     where = f"nats://{hole(port)[0]}:{port}"
 
     async def story():

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 
 PROGRAM = """
 from gevent import monkey
@@ -53,7 +53,7 @@ print(heard, len(turns) > 3)
 
 @pytest.mark.skipif(importlib.util.find_spec("gevent") is None, reason="gevent is not installed")
 def test_a_greenlet_that_waits_lets_others_run():
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, hosted.url.replace("127.0.0.1", "localhost")],
             capture_output=True,

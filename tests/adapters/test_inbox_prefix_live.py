@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto import Form, PermissionViolation
+from jsproto import PermissionViolation, SourceKind
 from jsproto.core.connection.events import Connected, Notice, NoticeKind
 from jsproto_io.blocking import connect
 
@@ -52,7 +52,7 @@ def test_every_path_stays_below_the_prefix(start_server):
             assert messages.next(10.0).ack_confirmed()
         with stream.ordered() as messages:
             assert b"0" == messages.next().payload
-        with stream.ordered(form=Form.PUSH) as messages:
+        with stream.ordered(form=SourceKind.PUSH) as messages:
             assert b"0" == messages.next().payload
         with js.subscribe("s.>") as messages:
             assert b"0" == messages.next().payload

@@ -6,7 +6,7 @@ import pytest
 
 from jsproto import InvalidConfig, JetStream, JsprotoError
 from jsproto_io.blocking import connect
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 
 def as_told(**where):
@@ -14,7 +14,7 @@ def as_told(**where):
 
 
 def test_jetstream_is_that_of_the_options_on_every_adapter(use):
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         given = use(
             hosted.url,
             as_told(),
@@ -32,7 +32,7 @@ def test_jetstream_is_that_of_the_options_on_every_adapter(use):
 
 
 def test_a_request_goes_to_the_domain_of_the_options():
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         nc = connect(hosted.url, jetstream=JetStream(domain="hub", timeout=0.2))
         with nc, pytest.raises(JsprotoError):
             nc.jetstream().account_info()

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from jsproto.errors import BusyConversation, ConnectionClosed
-from jsproto_io._client.background_thread import Doors, Keeper
+from jsproto_io._client.background_thread import BackgroundThread, TwoLevelLock
 from jsproto_io._client.sync_client import AT_ONCE
 from jsproto_io.blocking import connect
 from tests.forked import forked
@@ -42,7 +42,7 @@ def keep():
     keepers = []
 
     def made(client):
-        keepers.append(Keeper(client))
+        keepers.append(BackgroundThread(client))
         return keepers[-1]
 
     yield made
@@ -51,7 +51,7 @@ def keep():
 
 
 def test_the_gate_lets_one_caller_in_and_keeps_the_keeper_out_meanwhile():
-    doors = Doors()
+    doors = TwoLevelLock()
 
     assert doors.acquire(AT_ONCE)
     assert not doors.acquire(AT_ONCE)
@@ -63,7 +63,7 @@ def test_the_gate_lets_one_caller_in_and_keeps_the_keeper_out_meanwhile():
 
 
 def test_a_caller_waits_for_the_keepers_turn_and_for_nothing_else():
-    doors = Doors()
+    doors = TwoLevelLock()
     doors.slip_in()
     let_go = threading.Timer(0.02, doors.slip_out)
     let_go.start()
@@ -77,7 +77,7 @@ def test_a_caller_interrupted_at_the_inner_door_leaves_the_outer_one_open(monkey
         def acquire(self):
             raise KeyboardInterrupt
 
-    doors = Doors()
+    doors = TwoLevelLock()
     monkeypatch.setattr(doors, "_inner", Interrupted())
     with pytest.raises(KeyboardInterrupt):
         doors.acquire(AT_ONCE)

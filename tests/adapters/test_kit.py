@@ -26,7 +26,7 @@ def test_its_table_names_what_is_missing_and_nothing_else():
         if re.match(r"\| (calls|coroutines)", row)
     )
 
-    assert missing_in(kit.PluggedClient) == set()
+    assert missing_in(kit.SelectorClient) == set()
     assert {"_drive", "_deadline"} == blocking
-    assert all(hasattr(kit.PluggedClient, name) for name in blocking)
+    assert all(hasattr(kit.SelectorClient, name) for name in blocking)
     assert missing_in(kit.AsyncClient) == coroutines

@@ -13,7 +13,7 @@ import pytest
 from jsproto.errors import AuthorizationFailed, Disconnected, JsprotoError, RequestTimeout
 from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 PROMPT = {"close_timeout": 0.5, "drain_timeout": 0.5, "reconnect_wait": 0.01, "reconnect_jitter": 0.0}
 LOOPS = {"asyncio": asyncio.new_event_loop}
@@ -40,7 +40,7 @@ def test_verbs_end_when_somebody_cancelled_every_task_n095(module, verb, loop):
                 await nc.__aexit__(None, None, None)
         assert nc.closed is True
 
-    with Hosted() as server, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+    with ModelServer() as server, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(story(server.url))
 
 

@@ -16,7 +16,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.errors import InvalidConfiguration, StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedNotice, OrderedOptions
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto_io.blocking import Client, connect
@@ -92,7 +92,7 @@ def left(nc: Client, stream) -> tuple[str, ...]:
     return names
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 @each_version
 def test_every_message_once_in_order_through_deletions_and_kills(start_server, version, form):
     server = start_server(version)
@@ -120,7 +120,7 @@ def test_every_message_once_in_order_through_deletions_and_kills(start_server, v
         assert left(nc, stream) == ()
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 @each_version
 def test_new_only_reset_before_its_first_message_loses_nothing(start_server, version, form):
     server = start_server(version)
@@ -189,7 +189,7 @@ def test_every_start_reads_what_it_says(nats_server, policy):
         assert left(nc, stream) == ()
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_ack_subjects_of_eleven_tokens_are_read(start_server, form):
     server = start_server(config="feature_flags { js_ack_fc_v2: true }\n")
     with within(30), connect(server.url) as nc:
@@ -211,7 +211,7 @@ def test_flow_control_bounds_what_waits_for_a_slow_reader_and_never_stalls(start
         for number in range(count):
             nc.publish("S.a", b"%0*d" % (size, number))
         nc.flush()
-        feed = ordered(form=Form.PUSH, until_caught_up=True)
+        feed = ordered(form=SourceKind.PUSH, until_caught_up=True)
         got, most = 0, 0
         with nc.stream(feed) as messages:
             for message in messages:
@@ -337,7 +337,7 @@ def test_notices_say_what_happened(start_server):
 
 
 @pytest.mark.parametrize("replay", ["instant", "original"])
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_consumer_that_is_deleted_when_it_waits_is_noticed_whatever_it_replays(nats_server, form, replay):
     name = f"DELETED{form.value}{replay.upper()}"
     with within(60), connect(nats_server.url) as nc, connect(nats_server.url) as admin:
@@ -393,7 +393,7 @@ def test_a_consumer_that_is_deleted_in_a_replay_beside_a_busy_writer_is_noticed(
         stream = nc.jetstream().create_stream(name=name, subjects=[f"{name}.*"])
         feed = ordered(
             name,
-            form=Form.PUSH,
+            form=SourceKind.PUSH,
             config=ConsumerConfig(replay_policy="original"),
             pulls=ConsumeOptions(idle_heartbeat=0.5, expires=30.0),
         )
@@ -408,7 +408,7 @@ def test_a_consumer_that_is_deleted_in_a_replay_beside_a_busy_writer_is_noticed(
 
 
 @pytest.mark.parametrize("history", [1, 5, -1])
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 @each_version
 def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_server, version, form, history):
     server = start_server(version)
@@ -432,7 +432,7 @@ def test_a_listing_beside_a_busy_writer_ends_and_misses_no_subject_n001(start_se
     assert latest.feed.census.seen == set()
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 @each_version
 def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(start_server, version, form):
     server = start_server(version)
@@ -453,7 +453,7 @@ def test_a_read_beside_a_busy_writer_gives_what_was_there_at_the_beginning(start
 # ------------------------------------------------------------------ links that come and go
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_flapping_links_make_few_consumers_and_leave_none(nats_server, form):
     name = f"FLAPS{form.value}"
     with within(60), connect(nats_server.url, **QUICK) as nc, connect(nats_server.url) as admin:

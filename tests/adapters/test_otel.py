@@ -18,7 +18,7 @@ from jsproto.wire.frames import Info
 from jsproto.wire.headers import Headers
 from jsproto_io.blocking import connect
 from jsproto_io.otel import _READ, Telemetry, extracted, injected
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 
 class Instrument:
@@ -170,7 +170,7 @@ def test_a_span_that_is_over_is_left_alone():
 def test_a_client_tells_it_and_without_an_sdk_too():
     meters, span = Meters(), Span()
     with (
-        Hosted() as hosted,
+        ModelServer() as hosted,
         trace.use_span(span),
         connect(hosted.url, watch=[Telemetry(meter_provider=meters), Telemetry()]) as nc,
         nc.stream(Subscription("a")) as feed,

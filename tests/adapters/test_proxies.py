@@ -14,8 +14,8 @@ import pytest
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectFailed, InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto_io import blocking
-from jsproto_io._layers.proxies import MOST, HttpProxy, Passage, SocksProxy, tunnel_of
-from jsproto_io._layers.stack import Over
+from jsproto_io._layers.proxies import MOST, HttpProxy, ProxyHandshake, SocksProxy, tunnel_of
+from jsproto_io._layers.stack import StackedFilter
 from jsproto_io._layers.tls import Filter, TlsFiles
 from tests.adapters.table import ADAPTERS
 from tests.served import served
@@ -374,7 +374,7 @@ def test_a_password_that_socks_cannot_carry_is_refused():
 
 def test_an_end_is_felt_by_tls_over_a_way_that_stands(tmp_path):
     way, _, _ = passed(HttpProxy("p", 80), b"HTTP/1.1 200 OK\r\n\r\n")
-    over = Over(Filter(TlsFiles().context(), SERVER), way)
+    over = StackedFilter(Filter(TlsFiles().context(), SERVER), way)
 
     assert over.cut() is not None
 
@@ -437,7 +437,7 @@ def test_a_tunnel_of_ones_own_is_taken_as_it_is():
         entrance = Server(host="jump")
 
         def layer(self, server):
-            return Passage(self, server, iter(()))
+            return ProxyHandshake(self, server, iter(()))
 
     jump = Jump()
 

@@ -14,12 +14,12 @@ from jsproto import Connection, JsMessage, Message, Options, RequestMany, Subscr
 from jsproto.core.conversation.conversation import Port
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.delivery.ack import AckState
-from jsproto.jetstream.delivery.message import AckedAll
+from jsproto.jetstream.delivery.message import AckBatch
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.testing.simserver.server import SimServer
 from jsproto_io import anyio, asyncio, blocking, trio
 from jsproto_io.memory import MemoryServer
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 from tests.forked import forked
 
 MODULES = (
@@ -92,7 +92,7 @@ def test_a_client_says_whether_it_is_connected_and_to_whom():
 
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_a_client_in_a_fork_says_whose_connection_it_was():
-    with Hosted() as there, blocking.connect(there.url) as client:
+    with ModelServer() as there, blocking.connect(there.url) as client:
         parent = os.getpid()
 
         def look():
@@ -178,4 +178,4 @@ def test_conversations_and_their_ports_show_how_far_they_are():
     assert "<RequestMany: ended by Disconnected, 2 at hand>" == repr(many)
     connection = Connection(Options(servers="nats://ann:sesame@h"), entropy=bytes, now=0.0)
     assert "<Connection to nats://h:4222: DIALING>" == repr(connection)
-    assert ("AckedAll(0 messages)", "Messages()") == (repr(AckedAll([])), repr(Messages()))
+    assert ("AckedAll(0 messages)", "Messages()") == (repr(AckBatch([])), repr(Messages()))

@@ -19,9 +19,9 @@ from jsproto import FetchMode, JetStream, JsprotoError, Publish
 from jsproto.core.connection.events import Connected
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.subscription import Subscription
-from jsproto.wire.client_commands import CommandReader, ConnectLine
+from jsproto.wire.client_commands import ClientCommandParser, ConnectLine
 from jsproto_io._testing.harness import given, until_told
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 from jsproto_io.testing import _at_once, _Rig
 from tests.adapters.table import ADAPTERS
 
@@ -186,7 +186,7 @@ def commands_of(heard: bytes) -> list[str]:
     The end of a subscription and its fence leave when the last message has come, which is a matter of the network and not of
     the user's steps: these commands stand sorted behind the others.
     """
-    sessions = [CommandReader().feed(b"CONNECT " + each) for each in heard.split(b"CONNECT ")[1:]]
+    sessions = [ClientCommandParser().feed(b"CONNECT " + each) for each in heard.split(b"CONNECT ")[1:]]
     lines = [
         "CONNECT" if isinstance(each, ConnectLine) else repr(each) for session in sessions for each in session
     ]
@@ -206,7 +206,7 @@ def played(adapter: str, seed: int):
     module, backend = ADAPTERS[adapter]
     connect = importlib.import_module(f"jsproto_io.{module}").connect
     session = Session(seed)
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         rig = _Rig(connect, hosted, waits=backend != "blocking", native=False)
         if backend == "blocking":
             _at_once(session.play(rig))

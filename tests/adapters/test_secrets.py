@@ -25,13 +25,13 @@ from jsproto.core.connection.options import Tls
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto.wire.nkey import Seed
-from jsproto.wire.secret import Secret, SecretBytes, Secretive
+from jsproto.wire.secret import RedactedSecret, Secret, SecretBytes
 from jsproto_io._client.options import options_of
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, NatsContext
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, WebSocket
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 from tests.accounts import USER, creds
 
 CANARY = "cAnAry"
@@ -195,7 +195,7 @@ def test_each_field_with_the_name_of_a_secret_is_kept_as_one():
     seen = set()
     for kind in attrs_classes():
         secret = [each for each in attrs.fields(kind) if each.name in NAMES and each.type != "int"]
-        kept = issubclass(kind, Secretive) and not any(
+        kept = issubclass(kind, RedactedSecret) and not any(
             each.repr for each in secret if each.type not in {"Seed", "UserCreds"}
         )
         assert not secret or kept, f"{kind.__name__} shows or pickles {[each.name for each in secret]}"
@@ -235,7 +235,7 @@ def test_no_object_of_a_life_sings_nor_its_log_nor_its_trace(use, tmp_path, capl
     def who(server, nonce):
         return Auth(user="u", password=CANARY, token=CANARY, jwt=TOKEN, signature=USER.raw, nonce=nonce)
 
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         place = hosted.url.removeprefix("nats://")
         for named in ({"auth": AUTH}, {"credentials": who}):
             use(

@@ -14,8 +14,7 @@ from jsproto import (
     ConsumerNotFound,
     ConversationClosed,
     DuplicateSubscription,
-    End,
-    Form,
+    EndReason,
     LinkError,
     NoMatchingStream,
     NoResponders,
@@ -24,6 +23,7 @@ from jsproto import (
     PushOnPull,
     RequestTimeout,
     ServerError,
+    SourceKind,
 )
 from jsproto.jetstream.push.subscription import PushState
 
@@ -95,7 +95,7 @@ def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(fl
 
             return reason, got, await until(acked), await stream.consumer_names()
 
-    assert flavour.play(story) == (End.CLOSED, [1, 2, 3, 4, 5], 5, ("P",))
+    assert flavour.play(story) == (EndReason.CLOSED, [1, 2, 3, 4, 5], 5, ("P",))
 
 
 def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(flavour, nats_server, name):
@@ -123,7 +123,7 @@ def test_what_a_handler_has_settled_is_left_so_and_manual_acks_are_the_handlers(
             return reason, sorted(seen), manual, left, await until(settled)
 
     each = [(number, delivery) for number in (1, 2, 3) for delivery in (1, 2)]
-    assert flavour.play(story) == (End.FILLED, each, End.FILLED, 3, 3)
+    assert flavour.play(story) == (EndReason.FILLED, each, EndReason.FILLED, 3, 3)
 
 
 def test_what_a_handler_raises_comes_out_and_its_message_is_not_acknowledged(flavour, nats_server, name):
@@ -181,7 +181,7 @@ def test_every_kind_of_feed_has_handlers(flavour, nats_server, name):
 
     numbers = [b"1", b"2", b"3", b"4"]
     assert flavour.play(story) == (
-        (End.FILLED, End.FILLED, End.FILLED, None),
+        (EndReason.FILLED, EndReason.FILLED, EndReason.FILLED, None),
         [*numbers, *numbers, b"5", b"6"],
         4,
     )
@@ -204,7 +204,7 @@ def test_a_consume_is_ended_from_outside_and_every_watcher_hears_of_it(flavour, 
                 await messages.drain()
             return reasons, len(got)
 
-    assert flavour.play(story) == ([End.CLOSED] * 3, 3)
+    assert flavour.play(story) == ([EndReason.CLOSED] * 3, 3)
 
 
 # ------------------------------------------------------------------------------------------------ next
@@ -250,7 +250,7 @@ def test_a_consumer_of_ours_is_gone_when_unsubscribe_returns(flavour, nats_serve
                 reason = await messages.unsubscribe()
                 return there == (bound,), int(first.payload), reason, await stream.consumer_names()
 
-    assert flavour.play(story) == (True, 1, End.CLOSED, ())
+    assert flavour.play(story) == (True, 1, EndReason.CLOSED, ())
 
 
 def test_unsubscribe_raises_the_error_of_the_delete(flavour, nats_server, name):
@@ -389,7 +389,7 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(flavour, nats_se
             js = nc.jetstream()
             stream = await stream_of(js, name, 100)
             read = []
-            for form in Form:
+            for form in SourceKind:
                 async with stream.read(form=form, max_messages=30) as messages:
                     await messages.ready()
                     read.append([int(msg.payload) async for msg in messages])
@@ -402,7 +402,7 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(flavour, nats_se
     assert flavour.play(story) == ([list(range(1, 101))] * 2, True)
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(flavour, start_server, name, form):
     server = start_server()
 
@@ -435,7 +435,7 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(flavour, 
             return reason, got, made, await until(gone)
 
     reason, got, made, gone = flavour.play(story)
-    assert (reason, got, gone) == (End.CLOSED, list(range(1, 1011)), True)
+    assert (reason, got, gone) == (EndReason.CLOSED, list(range(1, 1011)), True)
     assert made >= 2
 
 

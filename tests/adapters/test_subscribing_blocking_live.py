@@ -13,8 +13,7 @@ from jsproto import (
     ConsumerNotFound,
     ConversationClosed,
     DuplicateSubscription,
-    End,
-    Form,
+    EndReason,
     LinkError,
     NoMatchingStream,
     NoResponders,
@@ -23,6 +22,7 @@ from jsproto import (
     PushOnPull,
     RequestTimeout,
     ServerError,
+    SourceKind,
 )
 from jsproto.jetstream.push.subscription import PushState
 from jsproto_io.blocking import connect
@@ -79,7 +79,7 @@ def test_a_handler_gets_what_is_pushed_acknowledges_by_coming_back_and_drains(nc
             if len(got) == 5:
                 messages.drain()
 
-        assert messages.each(handle) is End.CLOSED
+        assert messages.each(handle) is EndReason.CLOSED
 
     assert got == [1, 2, 3, 4, 5]
     eventually(lambda: pushed.info().ack_floor.consumer_seq == 5 and not pushed.info().num_ack_pending)
@@ -96,9 +96,9 @@ def test_manual_acks_are_the_handlers_and_what_it_has_settled_is_left_so(nc, nam
         if msg.metadata.num_delivered == 1:
             msg.nak()
 
-    assert mixed.consume(stop_after=6).each(handle) is End.FILLED
+    assert mixed.consume(stop_after=6).each(handle) is EndReason.FILLED
     assert sorted(seen) == [(number, delivery) for number in (1, 2, 3) for delivery in (1, 2)]
-    assert own.consume(stop_after=3).each(lambda msg: None, manual_ack=True) is End.FILLED
+    assert own.consume(stop_after=3).each(lambda msg: None, manual_ack=True) is EndReason.FILLED
     assert own.info().num_ack_pending == 3
     eventually(lambda: mixed.info().ack_floor.stream_seq == 3)
 
@@ -126,9 +126,9 @@ def test_every_kind_of_feed_has_handlers(nc, name, eventually):
     def handle(msg):
         got.append(int(msg.payload))
 
-    assert work.fetch(2).each(handle) is End.FILLED
-    assert work.ack_next(stop_after=2).each(handle) is End.FILLED
-    assert stream.read().each(handle) is End.FILLED
+    assert work.fetch(2).each(handle) is EndReason.FILLED
+    assert work.ack_next(stop_after=2).each(handle) is EndReason.FILLED
+    assert stream.read().each(handle) is EndReason.FILLED
     with nc.subscribe("core", limit=1) as messages:
         nc.publish("core", b"5")
         assert messages.each(handle) is None
@@ -144,7 +144,7 @@ def test_the_end_is_waited_for_and_not_while_only_the_caller_can_go_on(nc, name)
         next(messages)
         reasons.append(messages.ended())
 
-    assert reasons[1] is End.FILLED
+    assert reasons[1] is EndReason.FILLED
 
 
 # ------------------------------------------------------------------------------------------------ next
@@ -178,7 +178,7 @@ def test_a_consumer_of_ours_is_gone_when_unsubscribe_returns(nc, name):
         messages.ready()
         assert stream.consumer_names() == (messages.feed.info.name,)
         assert int(next(messages).payload) == 1
-        assert messages.unsubscribe() is End.CLOSED
+        assert messages.unsubscribe() is EndReason.CLOSED
         assert stream.consumer_names() == ()
 
 
@@ -255,7 +255,7 @@ def test_a_pull_subscription_finds_its_stream_and_makes_its_consumer_once(nc, na
 # ------------------------------------------------------------------------------------------------ ordered
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(nc, name, form, eventually):
     stream = stream_of(nc, name, 100)
     with stream.read(form=form, max_messages=30) as messages:
@@ -265,7 +265,7 @@ def test_a_finite_read_has_what_is_there_and_leaves_no_consumer(nc, name, form, 
     eventually(lambda: stream.consumer_names() == ())
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_server, name, form, eventually):
     server = start_server()
     got = []
@@ -290,7 +290,7 @@ def test_a_server_killed_in_mid_stream_costs_an_ordered_reader_nothing(start_ser
                 if len(got) == 1010:
                     messages.stop()
 
-            assert messages.each(handle) is End.CLOSED
+            assert messages.each(handle) is EndReason.CLOSED
             assert messages.feed.incarnation.count >= 2
         nc.flush()
 

@@ -14,7 +14,7 @@ import trustme
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Connected, Disconnected
 from jsproto.core.connection.options import Tls
-from jsproto.core.connection.server_pool import Pool, Server
+from jsproto.core.connection.server_pool import Server, ServerPool
 from jsproto.errors import ConnectFailed, InvalidConfig, LinkError, TlsFailed, TlsUnavailable
 from jsproto_io._layers.tls import Filter, TlsFiles
 from jsproto_io.blocking import connect
@@ -396,7 +396,7 @@ def test_nothing_is_said_before_tls_stands():
 
 
 def test_a_server_learned_by_its_address_must_show_the_name_of_the_configured_one():
-    pool = Pool(
+    pool = ServerPool(
         [Server.parse("tls://nats.example.com")],
         entropy=bytes,
         wait=1.0,

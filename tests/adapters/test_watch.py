@@ -18,7 +18,7 @@ from jsproto.jetstream.push.base import PushNotice
 from jsproto.wire.frames import Info
 from jsproto_io._client.event_logger import level_of, text_of
 from jsproto_io.blocking import connect
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 CANARY = "cAnAry"
 
@@ -29,7 +29,7 @@ def flush(nc):
 
 def test_a_watcher_hears_everything_on_every_adapter(use):
     heard = []
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         use(
             hosted.url,
             flush,
@@ -49,7 +49,7 @@ def test_several_may_watch_and_one_that_fails_is_logged_and_breaks_nothing(caplo
     def fail(_client, _told):
         raise ZeroDivisionError("mine")
 
-    with Hosted() as hosted, connect(hosted.url, watch=(fail, lambda _, told: heard.append(told))) as nc:
+    with ModelServer() as hosted, connect(hosted.url, watch=(fail, lambda _, told: heard.append(told))) as nc:
         assert nc.flush() > 0.0
 
     assert [Connected, Closed] == [type(each) for each in heard]
@@ -61,7 +61,7 @@ def test_several_may_watch_and_one_that_fails_is_logged_and_breaks_nothing(caplo
 
 def test_what_happens_is_logged_with_its_level(caplog):
     caplog.set_level(logging.DEBUG, "jsproto_io")
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         with connect(
             hosted.url, name="me", auth=Auth(user="joe", password=CANARY), reconnect_wait=0.01
         ) as nc:
@@ -84,7 +84,7 @@ def test_what_happens_is_logged_with_its_level(caplog):
 def test_nothing_is_worded_that_nobody_wants_to_read(caplog, monkeypatch):
     caplog.set_level(logging.CRITICAL, "jsproto_io")
     monkeypatch.setattr("jsproto_io._client.event_logger.text_of", None)
-    with Hosted() as hosted, connect(hosted.url):
+    with ModelServer() as hosted, connect(hosted.url):
         pass
 
     assert [] == caplog.records

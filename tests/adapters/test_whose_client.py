@@ -15,7 +15,7 @@ import trio
 from jsproto.errors import ConnectionClosed, ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto_io import blocking
 from jsproto_io.asyncio import connect
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 from tests.adapters.whose import CLIENT, at_once, in_a_thread, with_held, with_held_blocking
 from tests.forked import forked
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarni
 
 @pytest.fixture
 def hosted():
-    with Hosted() as server:
+    with ModelServer() as server:
         yield server
 
 

@@ -16,7 +16,7 @@ from websockets.frames import Close, Frame, Opcode
 
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, LinkError, LocalProtocolError, TlsFailed, WebSocketFailed
-from jsproto_io._layers.stack import Over
+from jsproto_io._layers.stack import StackedFilter
 from jsproto_io._layers.websocket import Filter
 from jsproto_io._layers.websocket_server import Answerer
 from jsproto_io.asyncio import connect as connect_asyncio
@@ -498,7 +498,7 @@ class Lower:
 
 def test_the_upper_begins_when_the_lower_stands_and_speaks_through_it():
     lower, upper = Lower(), Filter(WebSocket(), HERE)
-    both = Over(upper, lower)
+    both = StackedFilter(upper, lower)
     both.begin()
 
     assert (1, b"<hello>") == (lower.began, both.outgoing())
@@ -525,7 +525,7 @@ def test_the_upper_begins_when_the_lower_stands_and_speaks_through_it():
 
 def test_the_end_of_the_lower_cuts_the_upper_off():
     lower, upper = Lower(), Filter(WebSocket(), HERE)
-    both = Over(upper, lower)
+    both = StackedFilter(upper, lower)
     lower.ended = True
 
     assert both.ended
@@ -543,4 +543,4 @@ def test_the_end_of_the_lower_cuts_the_upper_off():
 
 def test_what_the_lower_raises_is_raised():
     with pytest.raises(TlsFailed):
-        Over(Filter(WebSocket(), HERE), Lower()).received(b"bad")
+        StackedFilter(Filter(WebSocket(), HERE), Lower()).received(b"bad")

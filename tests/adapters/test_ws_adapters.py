@@ -24,7 +24,7 @@ from jsproto.errors import (
 from jsproto_io._layers.websocket_server import Answerer
 from jsproto_io.blocking import connect
 from jsproto_io.credentials import TlsFiles, WebSocket
-from jsproto_io.testing import CONTRACT, Hosted, check_driver
+from jsproto_io.testing import CONTRACT, ModelServer, check_driver
 from tests.ports import free_ports
 
 CA = trustme.CA()
@@ -336,7 +336,7 @@ def test_the_contract_through_a_web_socket(adapter, clause):
 
 
 def test_the_model_server_speaks_through_a_web_socket():
-    with Hosted(web=True) as hosted, connect(hosted.url) as nc:
+    with ModelServer(web=True) as hosted, connect(hosted.url) as nc:
         hosted.say(b"PING\r\n")
         nc.flush()
 

@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 from jsproto_cli.demo import on_asyncio, on_blocking
-from jsproto_cli.demo.story import Ledger
+from jsproto_cli.demo.story import OrderTally
 
 
 def without_colour(function) -> list[str]:
@@ -77,7 +77,7 @@ def test_acks_that_the_server_never_works_off_are_told_after_a_while(monkeypatch
     monkeypatch.setattr(on_blocking, "SETTLED", 0.05)
     floor = SimpleNamespace(consumer_seq=10, stream_seq=9)
     info = SimpleNamespace(name="NEW", num_ack_pending=1, num_pending=2, ack_floor=floor)
-    ledger = Ledger("blocking")
+    ledger = OrderTally("blocking")
     on_blocking._look(SimpleNamespace(info=lambda: info), ledger)
 
     assert ledger.unsettled == {"NEW": 3}

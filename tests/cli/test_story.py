@@ -7,12 +7,12 @@ from itertools import pairwise
 import pytest
 
 from jsproto_cli.demo import story
-from jsproto_cli.demo.story import FLOORS, ORDERS, SENT_BACK, TERMINATED, Fate, Ledger
+from jsproto_cli.demo.story import FLOORS, ORDERS, SENT_BACK, TERMINATED, MessageOutcome, OrderTally
 
 
-def played() -> Ledger:
+def played() -> OrderTally:
     """What a flawless adapter writes down."""
-    ledger = Ledger("perfect")
+    ledger = OrderTally("perfect")
     for _ in range(ORDERS):
         ledger.stored_one(duplicate=False)
     ledger.stored_one(duplicate=True)
@@ -20,8 +20,8 @@ def played() -> Ledger:
     for consumer in story.CONSUMERS:
         for order, delivery in deliveries:
             ledger.delivered(consumer, delivery)
-            what = story.fate(order, delivery) if consumer == "NEW" else Fate.ACK
-            if what is Fate.ACK:
+            what = story.fate(order, delivery) if consumer == "NEW" else MessageOutcome.ACK
+            if what is MessageOutcome.ACK:
                 ledger.stored_one(duplicate=False)
             ledger.settled(consumer, what)
         deliveries = [(order, 1) for order in range(1, ORDERS + 1) if order != TERMINATED]
@@ -41,9 +41,12 @@ def test_a_flawless_run_has_no_differences():
 def test_one_order_is_sent_back_once_and_one_is_terminated():
     fates = {order: story.fate(order, 1) for order in range(1, ORDERS + 1)}
 
-    assert [order for order, what in fates.items() if what is not Fate.ACK] == [SENT_BACK, TERMINATED]
-    assert story.fate(SENT_BACK, 2) is Fate.ACK
-    assert story.fate(TERMINATED, 2) is Fate.TERMINATE
+    assert [order for order, what in fates.items() if what is not MessageOutcome.ACK] == [
+        SENT_BACK,
+        TERMINATED,
+    ]
+    assert story.fate(SENT_BACK, 2) is MessageOutcome.ACK
+    assert story.fate(TERMINATED, 2) is MessageOutcome.TERMINATE
 
 
 def test_an_order_is_found_again_in_its_payload():
@@ -99,18 +102,18 @@ def test_a_floor_that_runs_on_over_foreign_messages_is_no_difference():
 
 
 def test_a_run_that_saw_nothing_differs_in_every_number():
-    assert len(Ledger("blind").differences()) == len(story.EXPECTED) + len(FLOORS)
+    assert len(OrderTally("blind").differences()) == len(story.EXPECTED) + len(FLOORS)
 
 
 def test_new_is_done_when_the_last_order_is_acked_or_terminated():
-    ledger = Ledger("x")
+    ledger = OrderTally("x")
     seen = [ledger.all_settled("NEW")]
     for _ in range(ORDERS - 1):
-        ledger.settled("NEW", Fate.ACK)
+        ledger.settled("NEW", MessageOutcome.ACK)
         seen.append(ledger.all_settled("NEW"))
-    ledger.settled("NEW", Fate.SEND_BACK)
+    ledger.settled("NEW", MessageOutcome.SEND_BACK)
     seen.append(ledger.all_settled("NEW"))
-    ledger.settled("NEW", Fate.TERMINATE)
+    ledger.settled("NEW", MessageOutcome.TERMINATE)
     seen.append(ledger.all_settled("NEW"))
 
     assert seen == [False] * (ORDERS + 1) + [True]
@@ -139,7 +142,7 @@ def test_the_numbers_as_json_carry_both_ack_floors():
 
 
 def test_the_text_puts_the_adapters_side_by_side():
-    lines = story.as_text([played(), Ledger("blind")]).splitlines()
+    lines = story.as_text([played(), OrderTally("blind")]).splitlines()
 
     assert lines[0].split() == ["perfect", "blind"]
     assert all(len(later) == len(earlier) for earlier, later in pairwise(lines[:4]))

@@ -10,7 +10,7 @@ import pytest
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, NoticeKind, Ready, Upgrade
 from jsproto.core.connection.link import OPEN, LinkState
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.subscription import Overflow, Subscription
 from jsproto.errors import (
@@ -589,7 +589,7 @@ def test_B209_a_drain_without_a_link_ends_at_once_and_says_what_is_unsent(wire):
     w.feed(b"MSG a 2 1\r\nx\r\n").down()
     w.send(Publish("b", b"kept"))
     w.told()
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
 
     assert not w.connection.closed  # what is at hand is served first
     assert [b"x"] == payloads(w, sub)
@@ -603,7 +603,7 @@ def test_B209_a_drain_without_a_link_ends_at_once_and_says_what_is_unsent(wire):
 
 def test_B211_a_drain_has_a_fence_of_its_own_on_a_quiet_link(wire):
     w, sub = listening(wire, "a")
-    w.tell(sub, Wish.DRAIN)
+    w.tell(sub, StopMode.DRAIN)
 
     assert b"UNSUB 2\r\nPING\r\n" == w.out()
 
@@ -619,7 +619,7 @@ def test_B211_a_drain_has_a_fence_of_its_own_on_a_quiet_link(wire):
 
 def test_B212_close_during_a_drain_works_at_once(wire):
     w, sub = listening(wire, "a", drain_timeout=2.0, close_timeout=0.5)
-    w.feed(b"MSG a 2 1\r\nx\r\n").tell(None, Wish.DRAIN).at(1.0).close()
+    w.feed(b"MSG a 2 1\r\nx\r\n").tell(None, StopMode.DRAIN).at(1.0).close()
 
     assert LinkState.CLOSING is w.connection.state
 

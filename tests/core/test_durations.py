@@ -12,15 +12,15 @@ from math import nan
 import pytest
 
 from jsproto import (
-    Acking,
+    AckOptions,
     ConsumeOptions,
     InvalidConfig,
     JetStream,
     JsMessage,
     Options,
     OrderedOptions,
-    Patience,
     RequestMany,
+    RetryPolicy,
 )
 from jsproto.core.numbers import count, in_seconds, seconds, seconds_or_none
 from jsproto.core.pubsub.request import Flush, request
@@ -88,14 +88,14 @@ PLACES = {
     "read_range.patience": ("patience", lambda given: STREAM.read_range(1, 2, patience=given)),
     "snapshot.patience": ("patience", lambda given: STREAM.snapshot(patience=given)),
     "restore.patience": ("patience", lambda given: JS.restore(ORIGIN, patience=given)),
-    "Patience.within": ("within", lambda given: Patience(within=given)),
-    "Patience.attempt": ("attempt", lambda given: Patience(attempt=given)),
-    "Patience.wait": ("wait", lambda given: Patience(wait=given)),
+    "Patience.within": ("within", lambda given: RetryPolicy(within=given)),
+    "Patience.attempt": ("attempt", lambda given: RetryPolicy(attempt=given)),
+    "Patience.wait": ("wait", lambda given: RetryPolicy(wait=given)),
     "Patience.duplicate_window": (
         "duplicate_window",
-        lambda given: Patience(duplicate_window=given, within=0.1),
+        lambda given: RetryPolicy(duplicate_window=given, within=0.1),
     ),
-    "Acking.wait": ("wait", lambda given: Acking(wait=given)),
+    "Acking.wait": ("wait", lambda given: AckOptions(wait=given)),
     "ConsumeOptions.retry_wait": ("retry_wait", lambda given: ConsumeOptions(retry_wait=given)),
     "ConsumeOptions.retry_wait_max": ("retry_wait_max", lambda given: ConsumeOptions(retry_wait_max=given)),
     "BatchOptions.timeout": ("timeout", lambda given: BatchOptions(timeout=given)),

@@ -22,7 +22,7 @@ from jsproto.errors import (
     StatusError,
     TlsUnavailable,
 )
-from jsproto.jetstream.api.errors import Asked, api_error
+from jsproto.jetstream.api.errors import RequestContext, api_error
 
 EVER = {"connect_sweeps": None, "reconnect_wait": 1.0}
 NUMBERS = {
@@ -266,7 +266,7 @@ def test_the_text_of_an_error_is_cut_however_much_a_server_says():
         ApiError(500, 1, huge),
         StatusError(409, huge),
         StatusError(409, "a", huge),
-        api_error({"code": 500, "err_code": 10_000, "description": huge}, Asked(what="a stream")),
+        api_error({"code": 500, "err_code": 10_000, "description": huge}, RequestContext(what="a stream")),
     ):
         assert len(str(error)) < 3000
         assert len(repr(error)) < 3000

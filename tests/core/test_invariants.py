@@ -9,11 +9,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from tests.core.world import World
 
 WHICH = st.integers(0, 3)
-WISHES = st.sampled_from([Wish.DRAIN, Wish.STOP])
+WISHES = st.sampled_from([StopMode.DRAIN, StopMode.STOP])
 REFUSALS = st.sampled_from(
     [
         "Stale Connection",
@@ -99,7 +99,7 @@ def lived(script, **world):
 
 
 @settings(max_examples=300, deadline=None)
-@given(LIVES_AND_ENDS, st.sampled_from([None, Wish.DRAIN, Wish.STOP]))
+@given(LIVES_AND_ENDS, st.sampled_from([None, StopMode.DRAIN, StopMode.STOP]))
 def test_every_life_keeps_its_promises_and_ends_in_time_in_every_state(script, how):
     world = lived(script)
     world.stop(how)
@@ -109,13 +109,13 @@ def test_every_life_keeps_its_promises_and_ends_in_time_in_every_state(script, h
         ("reconnect",),
         ("close",),
         ("advance", 100.0),
-        ("tell", None, Wish.DRAIN),
+        ("tell", None, StopMode.DRAIN),
     ):
         getattr(world, step[0])(*step[1:])
     for number in range(len(world.opened)):
         world.take(number, everything=True)
         world.close(number)
-        world.tell(number, Wish.DRAIN)
+        world.tell(number, StopMode.DRAIN)
 
     assert 0 == world.connection.conversations
     assert set() == world.waiting

@@ -9,8 +9,8 @@ from jsproto.core.connection.events import Closed, Dial, Disconnected, HangUp, N
 from jsproto.core.connection.link import OPEN, LinkState
 from jsproto.core.connection.options import Options, Tls
 from jsproto.core.connection.outbound import announced
-from jsproto.core.connection.server_pool import Pool, Server
-from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.connection.server_pool import Server, ServerPool
+from jsproto.core.conversation.conversation import Call, Conversation, StopMode
 from jsproto.core.conversation.procedure import Procedure, Sleep
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.subscription import Subscription
@@ -230,7 +230,7 @@ def test_close_works_in_every_state_and_hangs_up_what_is_open_once(wire, info, n
     assert w.connection.next_deadline() is None
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 @pytest.mark.parametrize("name", STATES)
 def test_a_drain_ends_in_time_in_every_state(wire, info, name, wish):
     w = in_state(wire, info, name)
@@ -266,7 +266,7 @@ def test_no_keepalive_stands_between_close_and_its_fence(wire):
 def test_a_drain_does_not_wait_for_the_end_of_a_request_whose_answer_was_read(wire):
     w = wire().up()
     flush = w.open(Flush())
-    w.tell(None, Wish.DRAIN).feed(b"PONG\r\n")
+    w.tell(None, StopMode.DRAIN).feed(b"PONG\r\n")
 
     assert LinkState.UP is w.connection.state
 
@@ -279,7 +279,7 @@ def test_a_drain_does_not_wait_for_a_reader_who_has_gone(wire):
     w = wire().up()
     sub = w.open(Subscription("a"))
     w.feed(b"MSG a 2 1\r\n1\r\n")
-    w.tell(None, Wish.DRAIN).feed(b"PONG\r\n")
+    w.tell(None, StopMode.DRAIN).feed(b"PONG\r\n")
 
     assert LinkState.UP is w.connection.state
 
@@ -523,7 +523,7 @@ def test_waits_that_cannot_be_are_refused(wire, waits):
 
 
 def test_nobody_is_hurried_when_nobody_is_left():
-    pool = Pool(
+    pool = ServerPool(
         [Server(host="a")], entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
     )
     pool.entries[0].spent = True

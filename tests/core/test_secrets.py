@@ -13,7 +13,7 @@ from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.creds import UserCreds
 from jsproto.core.connection.events import Authenticate, Dial, Notice
 from jsproto.core.connection.options import Options
-from jsproto.core.connection.server_pool import Pool, Server
+from jsproto.core.connection.server_pool import Server, ServerPool
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.wire.commands import Connect
 from jsproto.wire.encoder import encode
@@ -181,7 +181,7 @@ def test_a_failing_credential_source_may_say_what_it_likes_but_we_do_not_repeat_
 
 def test_the_snapshot_of_the_pool_names_addresses_only():
     options = Options(servers=URL)
-    pool = Pool(
+    pool = ServerPool(
         options.servers, entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
     )
     pool.merge(["c:1"])

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful, copied, error_read, error_written
+from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Snapshottable, copied, error_read, error_written
 from jsproto.errors import ApiError, LocalProtocolError, NoResponders
 
 
@@ -18,14 +18,14 @@ class Mood(Enum):
     BAD = "BAD"
 
 
-class Inner(Stateful):
+class Inner(Snapshottable):
     STATE: ClassVar[Codecs] = {"items": PLAIN}
 
     def __init__(self):
         self.items = deque([("a", b"1")])
 
 
-class Outer(Stateful):
+class Outer(Snapshottable):
     STATE: ClassVar[Codecs] = {"mood": Mood, "inner": PART, "error": ERROR, "table": PLAIN, "none": Mood}
 
     def __init__(self):

@@ -9,7 +9,7 @@ from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.events import Authenticate, Closed, Dial
 from jsproto.core.connection.options import Options, servers_of
-from jsproto.core.connection.server_pool import Pool, Server
+from jsproto.core.connection.server_pool import Server, ServerPool
 from jsproto.errors import InvalidConfig
 from jsproto.ops.nats_context import NatsContext
 
@@ -113,7 +113,7 @@ def test_a_server_is_made_with_no_such_host_either(wrong):
 
 
 def Pool_of(url):
-    return Pool(
+    return ServerPool(
         servers_of(url),
         entropy=bytes,
         wait=1.0,

@@ -9,7 +9,7 @@ import pytest
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.events import Dial, Upgrade
 from jsproto.core.connection.options import Options, Tls
-from jsproto.core.connection.server_pool import Pool, Server
+from jsproto.core.connection.server_pool import Server, ServerPool
 
 
 def dialled(url, **options):
@@ -22,7 +22,7 @@ def info(**more):
 
 
 def pool(*urls):
-    return Pool(
+    return ServerPool(
         [Server.parse(url) for url in urls],
         entropy=bytes,
         wait=1.0,

@@ -22,7 +22,7 @@ from jsproto.core.connection.events import (
 )
 from jsproto.core.connection.link import ATTEMPTING, OPEN, LinkState
 from jsproto.core.connection.options import Options
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import (
@@ -579,7 +579,7 @@ class World:
         self.connection.reconnect(self.now)
         self.pump()
 
-    def stop(self, how=Wish.DRAIN):
+    def stop(self, how=StopMode.DRAIN):
         """End the connection in one way or the other, and give it the time that it may take."""
         if how is None:
             self.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jsproto import Subscription
-from jsproto_io.testing import CONTRACT, Hosted, check_driver
+from jsproto_io.testing import CONTRACT, ModelServer, check_driver
 from tests.served import served
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "loop_adapter.py"
@@ -62,7 +62,7 @@ def test_it_keeps_it_on_a_real_server_too(transport, version, connect, server_bi
 
 
 def test_the_others_are_alive_while_one_waits(connect):
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         quick = {"ping_interval": 0.05, "max_pings_out": 1, **PROMPT}
         with (
             connect(hosted.url, **quick) as nc,
@@ -82,7 +82,7 @@ def test_the_others_are_alive_while_one_waits(connect):
 
 
 def test_a_client_that_cannot_connect_leaves_the_loop(connect, loop):
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         gone = hosted.url
     with pytest.raises(ConnectionError), connect(gone, **PROMPT):
         pass
@@ -91,7 +91,7 @@ def test_a_client_that_cannot_connect_leaves_the_loop(connect, loop):
 
 
 def test_it_can_look_at_each_address_of_a_server(connect):
-    with Hosted() as hosted, connect(hosted.url, **PROMPT) as nc:
+    with ModelServer() as hosted, connect(hosted.url, **PROMPT) as nc:
         (seen,) = nc.rtts(5.0).values()
 
         assert seen > 0.0

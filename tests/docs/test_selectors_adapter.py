@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jsproto import BusyConversation, ConnectFailed, ConnectionClosed, JetStream, Subscription, TlsUnavailable
-from jsproto_io.testing import CONTRACT, Hosted, check_driver
+from jsproto_io.testing import CONTRACT, ModelServer, check_driver
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "selectors_adapter.py"
 
@@ -63,7 +63,7 @@ def test_it_uses_nothing_of_ours_but_the_pure_part():
 
 def test_one_thread_serves_two_clients_and_three_feeds_with_callbacks(loop, connect):
     got, ends = [], []
-    with Hosted() as hosted, connect(hosted.url) as nc, connect(hosted.url) as other:
+    with ModelServer() as hosted, connect(hosted.url) as nc, connect(hosted.url) as other:
         for client, subject in ((nc, "a"), (nc, "b"), (other, "a")):
             client.each(
                 Subscription(subject), lambda msg, to=client: got.append((to is nc, msg.subject)), ends.append
@@ -87,7 +87,7 @@ def test_one_thread_serves_two_clients_and_three_feeds_with_callbacks(loop, conn
 
 def test_a_callback_may_use_the_client_and_has_ended_before_the_next_one(connect):
     seen, inside, ends = [], [], []
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         js = JetStream()
         nc.run(js.create_stream(name="S", subjects=["s.*"]))
         nc.run(js.stream("S").create_consumer(durable_name="C"))
@@ -110,7 +110,7 @@ def test_a_callback_may_use_the_client_and_has_ended_before_the_next_one(connect
 
 def test_what_a_callback_raises_comes_out_of_the_turn_and_ends_nothing(connect):
     got = []
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
 
         def fail(msg):
             got.append(msg.payload)
@@ -129,7 +129,7 @@ def test_what_a_callback_raises_comes_out_of_the_turn_and_ends_nothing(connect):
 
 def test_a_feed_with_a_callback_has_its_reader(connect):
     feed = Subscription("a")
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         nc.each(feed, print, print)
         until(nc.loop, lambda: feed.context.taker)
         with pytest.raises(BusyConversation):
@@ -138,7 +138,7 @@ def test_a_feed_with_a_callback_has_its_reader(connect):
 
 def test_what_ends_well_says_so(connect):
     ends = []
-    with Hosted() as hosted, connect(hosted.url) as nc:
+    with ModelServer() as hosted, connect(hosted.url) as nc:
         nc.each(Subscription("a", limit=1), print, ends.append)
         nc.publish("a", b"1")
         until(nc.loop, lambda: ends)
@@ -170,7 +170,7 @@ def test_a_server_that_wants_tls_is_left_with_an_error(connect):
 def test_every_address_of_a_name_is_tried(connect, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as door:
         gone = door.getsockname()
-    with Hosted() as hosted:
+    with ModelServer() as hosted:
         places = [gone, ("127.0.0.1", int(hosted.url.rsplit(":", 1)[1]))]
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)

@@ -3,18 +3,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.backoff import Pace, ShortLinks
+from jsproto.jetstream.backoff import Backoff, ShortLinks
 
 
 def test_the_delay_doubles_up_to_its_cap():
-    pace = Pace(0.25, 2.0)
+    pace = Backoff(0.25, 2.0)
     waits = [pace.failed(10.0) - 10.0 for _ in range(6)]
 
     assert waits == [0.25, 0.5, 1.0, 2.0, 2.0, 2.0]
 
 
 def test_nothing_may_be_asked_before_the_delay_is_over():
-    pace = Pace(0.25, 2.0)
+    pace = Backoff(0.25, 2.0)
     assert pace.opened(0.0)
     pace.failed(0.0)
 
@@ -23,7 +23,7 @@ def test_nothing_may_be_asked_before_the_delay_is_over():
 
 
 def test_data_makes_the_delay_short_again_but_does_not_end_the_one_that_runs():
-    pace = Pace(1.0, 8.0)
+    pace = Backoff(1.0, 8.0)
     pace.failed(0.0)
     pace.failed(0.0)
     pace.eased()
@@ -33,7 +33,7 @@ def test_data_makes_the_delay_short_again_but_does_not_end_the_one_that_runs():
 
 
 def test_a_new_link_forgets_everything():
-    pace = Pace(1.0, 8.0)
+    pace = Backoff(1.0, 8.0)
     pace.failed(0.0)
     pace.restart()
 
@@ -42,26 +42,26 @@ def test_a_new_link_forgets_everything():
 
 
 def test_a_pull_that_lived_longer_than_the_delay_costs_nothing():
-    pace = Pace(0.25, 8.0)
+    pace = Backoff(0.25, 8.0)
 
     assert pace.fruitless(0.0, 30.0) is None
     assert pace.opened(30.0)
 
 
 def test_a_pull_that_ended_quickly_with_nothing_is_paced_from_its_start():
-    pace = Pace(0.25, 8.0)
+    pace = Backoff(0.25, 8.0)
 
     assert pace.fruitless(10.0, 10.1) == 10.25
     assert pace.fruitless(10.25, 10.3) == 10.75
 
 
 def test_a_failure_can_ask_for_a_longer_delay():
-    assert Pace(0.25, 8.0).failed(0.0, 1.0) == 1.0
+    assert Backoff(0.25, 8.0).failed(0.0, 1.0) == 1.0
 
 
 @given(st.lists(st.sampled_from(["failed", "fruitless", "eased"]), min_size=1, max_size=200))
 def test_between_two_fruitless_requests_at_least_the_first_delay_passes(kinds):
-    pace = Pace(0.25, 4.0)
+    pace = Backoff(0.25, 4.0)
     now = 0.0
     for kind in kinds:
         assert pace.opened(now)
@@ -78,7 +78,7 @@ def test_between_two_fruitless_requests_at_least_the_first_delay_passes(kinds):
 
 
 def test_a_thousand_failures_are_no_overflow():
-    pace = Pace(0.25, 8.0)
+    pace = Backoff(0.25, 8.0)
     for _ in range(2000):
         pace.failed(0.0)
 
@@ -87,17 +87,17 @@ def test_a_thousand_failures_are_no_overflow():
 
 @given(st.integers(0, 9))
 def test_a_snapshot_put_back_paces_alike(failures):
-    pace = Pace(0.25, 8.0)
+    pace = Backoff(0.25, 8.0)
     for _ in range(failures):
         pace.failed(1.0)
-    other = Pace(0.25, 8.0)
+    other = Backoff(0.25, 8.0)
     other.restore(pace.snapshot())
 
     assert other.failed(1.0) == pace.failed(1.0)
 
 
 def test_a_request_that_lived_exactly_as_long_as_the_delay_costs_nothing_and_the_next_failure_is_the_first():
-    pace = Pace(1.0, 8.0)
+    pace = Backoff(1.0, 8.0)
     pace.failed(0.0)
     assert pace.fruitless(1.0, 3.0) is None
     assert pace.failures == 0
@@ -105,7 +105,7 @@ def test_a_request_that_lived_exactly_as_long_as_the_delay_costs_nothing_and_the
 
 
 def test_a_shorter_wait_does_not_end_a_longer_one():
-    pace = Pace(1.0, 8.0)
+    pace = Backoff(1.0, 8.0)
     assert pace.failed(0.0, at_least=5.0) == 5.0
     assert pace.failed(0.5) == 5.0
     assert not pace.opened(4.9)

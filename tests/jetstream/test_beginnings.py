@@ -7,13 +7,13 @@ from collections import deque
 import pytest
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.ordered.consumer import Form
-from jsproto.jetstream.ordered.pull_source import Pulls
-from jsproto.jetstream.ordered.push_source import Pushes
+from jsproto.jetstream.ordered.consumer import SourceKind
+from jsproto.jetstream.ordered.pull_source import PullSource
+from jsproto.jetstream.ordered.push_source import PushSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.push.flow_control import FlowControl, Met
+from jsproto.jetstream.push.flow_control import FlowControl, FlowMark
 
 FLOW = {"_doubted": False, "_sure": False, "answered": "", "answers": 0, "behind": 0, "marks": deque()}
 SCRIPT = {"timers": {"v": 1, "armed": {}}, "started": False, "history": [], "token": 0}
@@ -83,7 +83,7 @@ def test_a_subscription_that_acknowledges_by_itself_is_careful_from_the_beginnin
     assert exact((sub._auto, sub._careful)) == exact((True, True))
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_new_ordered_consumer(form):
     expected = {
         "_items": deque(),
@@ -142,7 +142,7 @@ def test_a_new_ordered_consumer(form):
 
     assert exact(without(seen, "port", "intake")) == exact(expected)
     intake = {"_replaying": False, "deliver": "", "subject": ""}
-    if form is Form.PUSH:
+    if form is SourceKind.PUSH:
         intake |= {"_doubt": 0, "flow": FLOW}
     else:
         intake |= {"_pace": {"failures": 0, "not_before": None}, "_timers": {"armed": {}}}
@@ -156,7 +156,7 @@ def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_noth
         flow.answer(flow.passed().subject)
         doubts = [flow.met("a"), flow.met("a")]
         flow.assured()
-        assert doubts == [Met.DOUBTED, Met.KNOWN]
+        assert doubts == [FlowMark.DOUBTED, FlowMark.KNOWN]
         assert exact((flow._doubted, flow._sure)) == exact((True, True))
     flow.forget()
 
@@ -167,10 +167,10 @@ def test_flow_control_that_was_forgotten_knows_how_many_answers_it_gave_and_noth
     assert exact(flow.snapshot()) == exact({**FLOW, "answers": 3, "answered": "b"})
 
 
-@pytest.mark.parametrize("intake", [Pushes, Pulls])
+@pytest.mark.parametrize("intake", [PushSource, PullSource])
 def test_an_intake_watches_the_heartbeats_from_the_first_if_the_server_keeps_the_pace(intake):
     options = ConsumeOptions(idle_heartbeat=2.0, heartbeat_factor=4.0)
-    watched, paced = (intake(Backlog(), options, paced=paced) for paced in (False, True))
+    watched, paced = (intake(FrameQueue(), options, paced=paced) for paced in (False, True))
     port = Port()
     port.subscribe()
     for each in (watched, paced):

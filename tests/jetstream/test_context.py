@@ -17,7 +17,7 @@ from jsproto.jetstream.api.config.enums import AckPolicy
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.context import Consumer, JetStream, Stream
 from jsproto.jetstream.delivery.ack import AckState, Term
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.jetstream.pull.consume import Consume
@@ -442,13 +442,13 @@ def test_messages_of_a_known_consumer_begin_as_its_ack_policy_has_it(known):
 
 def test_wishes_and_what_is_known_come_together(known, consumer):
     feed = known(ack_policy="explicit", ack_wait=timedelta(seconds=30)).fetch(
-        1, acking=Acking(in_progress=True)
+        1, acking=AckOptions(in_progress=True)
     )
 
     assert (feed.acking.every, feed.acking.keeps) == (10.0, True)
     with pytest.raises(InvalidConfig, match="ack_wait"):
-        consumer.next(acking=Acking(in_progress=True))
-    assert consumer.next(acking=Acking(in_progress=2.0)).acking.every == 2.0
+        consumer.next(acking=AckOptions(in_progress=True))
+    assert consumer.next(acking=AckOptions(in_progress=2.0)).acking.every == 2.0
 
 
 def test_ack_next_asks_for_one_message(consumer):

@@ -13,7 +13,7 @@ from jsproto.jetstream.api.config import settings
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy
 from jsproto.jetstream.context import JetStream
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, SourceKind
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import Subscribe
 from jsproto.jetstream.push.subscribe_checks import NoSubject, PullAckPolicy, QueueWithHeartbeat
@@ -128,7 +128,7 @@ def test_a_pull_subscription_gives_a_handle_that_knows_its_consumer(js):
 def test_an_ordered_consumer_carries_what_is_read_and_how(js):
     feed = js.ordered_consumer(
         "S",
-        form=Form.PUSH,
+        form=SourceKind.PUSH,
         max_messages=9,
         expires=4.0,
         until_caught_up=True,
@@ -141,7 +141,7 @@ def test_an_ordered_consumer_carries_what_is_read_and_how(js):
     assert isinstance(feed, OrderedConsumer)
     assert (feed.stream, options.form, options.until_caught_up, options.name_prefix) == (
         "S",
-        Form.PUSH,
+        SourceKind.PUSH,
         True,
         "watch",
     )

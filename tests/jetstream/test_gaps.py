@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.gaps import Gap, SequenceGuard, sequence_of
+from jsproto.jetstream.gaps import Gap, GapDetector, sequence_of
 
 
 def named(text: str) -> int | None:
@@ -34,7 +34,7 @@ def test_a_sequence_that_is_not_named_is_none():
 
 
 def test_the_first_delivery_seen_sets_the_number():
-    guard = SequenceGuard()
+    guard = GapDetector()
 
     assert guard.run(41, 43, 3) is None
     assert guard.run(44, 44, 1) is None
@@ -42,14 +42,14 @@ def test_the_first_delivery_seen_sets_the_number():
 
 
 def test_a_guard_that_starts_at_one_sees_a_missing_first_delivery():
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
 
     assert guard.run(2, 2, 1) == Gap(1, 2)
     assert guard.run(3, 3, 1) is None
 
 
 def test_where_nothing_is_known_a_heartbeat_says_what_comes_next():
-    guard = SequenceGuard()
+    guard = GapDetector()
 
     assert guard.heartbeat(7) is None
     assert guard.expected == 8
@@ -57,7 +57,7 @@ def test_where_nothing_is_known_a_heartbeat_says_what_comes_next():
 
 
 def test_a_hole_inside_a_run_is_seen():
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
     gap = guard.run(1, 5, 4)
 
     assert gap is not None
@@ -65,7 +65,7 @@ def test_a_hole_inside_a_run_is_seen():
 
 
 def test_a_heartbeat_that_names_a_later_delivery_is_a_gap_once():
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
     guard.run(1, 3, 3)
 
     assert guard.heartbeat(3) is None
@@ -74,7 +74,7 @@ def test_a_heartbeat_that_names_a_later_delivery_is_a_gap_once():
 
 
 def test_a_heartbeat_can_be_the_first_that_is_known():
-    guard = SequenceGuard()
+    guard = GapDetector()
 
     assert guard.heartbeat(7) is None
     assert guard.run(8, 8, 1) is None
@@ -83,7 +83,7 @@ def test_a_heartbeat_can_be_the_first_that_is_known():
 
 def test_a_heartbeat_that_names_the_very_next_delivery_is_a_gap_of_one_and_the_guard_goes_on_behind_it():
     for named in (4, 6):
-        guard = SequenceGuard(4)
+        guard = GapDetector(4)
         gap = guard.heartbeat(named)
 
         assert gap == Gap(4, named + 1)
@@ -92,14 +92,14 @@ def test_a_heartbeat_that_names_the_very_next_delivery_is_a_gap_of_one_and_the_g
 
 
 def test_what_a_heartbeat_said_first_is_what_comes_next():
-    guard = SequenceGuard()
+    guard = GapDetector()
     guard.heartbeat(7)
 
     assert guard.run(10, 10, 1) == Gap(8, 10)
 
 
 def test_a_guard_that_was_restarted_knows_what_it_was_told_or_nothing():
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
     guard.restart()
     assert guard.expected == 0
     assert guard.run(9, 9, 1) is None
@@ -108,7 +108,7 @@ def test_a_guard_that_was_restarted_knows_what_it_was_told_or_nothing():
 
 
 def test_numbering_that_begins_anew_is_a_negative_gap_unless_it_was_restarted():
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
     guard.run(1, 9, 9)
     gap = guard.run(1, 1, 1)
 
@@ -120,7 +120,7 @@ def test_numbering_that_begins_anew_is_a_negative_gap_unless_it_was_restarted():
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(1, 10**6))
 def test_runs_without_holes_are_no_gap_however_they_are_cut(counts, first):
-    guard = SequenceGuard()
+    guard = GapDetector()
     for count in counts:
         assert guard.run(first, first + count - 1, count) is None
         first += count
@@ -128,7 +128,7 @@ def test_runs_without_holes_are_no_gap_however_they_are_cut(counts, first):
 
 @given(st.sets(st.integers(1, 40), min_size=1), st.integers(1, 40))
 def test_what_is_missing_is_found_whatever_the_runs(numbers, length):
-    guard = SequenceGuard(1)
+    guard = GapDetector(1)
     numbers = sorted(numbers)
     missing = 0
     for at in range(0, len(numbers), length):
@@ -142,7 +142,7 @@ def test_what_is_missing_is_found_whatever_the_runs(numbers, length):
 
 @given(st.integers(0, 100))
 def test_a_snapshot_put_back_is_the_same_guard(expected):
-    other = SequenceGuard()
-    other.restore(SequenceGuard(expected).snapshot())
+    other = GapDetector()
+    other.restore(GapDetector(expected).snapshot())
 
     assert other.expected == expected

@@ -5,20 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
-from jsproto.jetstream.heartbeat import Alarm, Liveness, liveness_of
+from jsproto.jetstream.heartbeat import HeartbeatAlarm, HeartbeatMonitor, liveness_of
 
 
 def test_b014_the_alarm_comes_at_two_heartbeats_and_once():
-    watch = Liveness(5.0)
+    watch = HeartbeatMonitor(5.0)
     watch.watch(0.0)
 
     assert watch.judge(9.99) is None
-    assert watch.judge(10.0) is Alarm.EDGE
+    assert watch.judge(10.0) is HeartbeatAlarm.EDGE
     assert watch.judge(10.0) is None
 
 
 def test_b013_every_frame_starts_the_window_anew():
-    watch = Liveness(5.0)
+    watch = HeartbeatMonitor(5.0)
     watch.watch(0.0)
     for now in (5.0, 10.0, 15.0, 20.0, 25.0):
         watch.seen(now)
@@ -28,28 +28,33 @@ def test_b013_every_frame_starts_the_window_anew():
 
 
 def test_b017_one_edge_for_each_silence_and_a_period_in_between():
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     watch.watch(0.0)
     alarms = [watch.judge(now) for now in (2.0, 4.0, 6.0, 8.0)]
 
-    assert alarms == [Alarm.EDGE, Alarm.PERIOD, Alarm.PERIOD, Alarm.PERIOD]
+    assert alarms == [
+        HeartbeatAlarm.EDGE,
+        HeartbeatAlarm.PERIOD,
+        HeartbeatAlarm.PERIOD,
+        HeartbeatAlarm.PERIOD,
+    ]
     assert watch.seen(9.0) is True
     assert watch.silent is False
     assert watch.seen(9.0) is False
-    assert watch.judge(11.0) is Alarm.EDGE
+    assert watch.judge(11.0) is HeartbeatAlarm.EDGE
 
 
 def test_a_request_starts_the_window_but_ends_no_silence():
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     watch.watch(0.0)
     watch.judge(2.0)
     watch.watch(2.0)
 
-    assert watch.judge(4.0) is Alarm.PERIOD
+    assert watch.judge(4.0) is HeartbeatAlarm.PERIOD
 
 
 def test_b058_without_heartbeats_there_is_no_alarm():
-    watch = Liveness(0.0)
+    watch = HeartbeatMonitor(0.0)
     watch.watch(0.0)
 
     assert watch.deadline is None
@@ -57,7 +62,7 @@ def test_b058_without_heartbeats_there_is_no_alarm():
 
 
 def test_b040_it_rests_while_nobody_has_promised_anything():
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     watch.watch(0.0)
     watch.rest()
 
@@ -66,18 +71,18 @@ def test_b040_it_rests_while_nobody_has_promised_anything():
     assert watch.judge(100.0) is None
     watch.watch(7.0)
     assert watch.judge(8.9) is None
-    assert watch.judge(9.0) is Alarm.EDGE
+    assert watch.judge(9.0) is HeartbeatAlarm.EDGE
 
 
 def test_the_factor_can_be_that_of_adr_15():
-    watch = Liveness(2.0, 3.0)
+    watch = HeartbeatMonitor(2.0, 3.0)
     watch.watch(0.0)
 
     assert watch.deadline == 6.0
 
 
 def test_another_interval_counts_from_the_next_request_on():
-    watch = Liveness(5.0, 3.0)
+    watch = HeartbeatMonitor(5.0, 3.0)
     watch.promised(1.0)
     watch.watch(0.0)
 
@@ -95,11 +100,11 @@ def test_another_interval_counts_from_the_next_request_on():
 )
 def test_what_can_not_be_watched_is_refused(heartbeat, factor, text):
     with pytest.raises(InvalidConfig, match=f"^{text}$"):
-        Liveness(heartbeat, factor)
+        HeartbeatMonitor(heartbeat, factor)
 
 
 def test_before_the_first_request_it_is_at_rest_and_has_seen_nothing():
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
 
     assert (watch.since, watch.deadline) == (0.0, None)
     assert watch.watching is False
@@ -107,7 +112,7 @@ def test_before_the_first_request_it_is_at_rest_and_has_seen_nothing():
 
 
 def test_the_shortest_promise_is_watched_too():
-    watch = Liveness(0.5, 1.0)
+    watch = HeartbeatMonitor(0.5, 1.0)
     watch.watch(3.0)
 
     assert watch.deadline == 3.5
@@ -118,7 +123,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(["seen", "watch", "rest", "tick"]), 
 
 @given(st.floats(-1e9, 1e9), EVENTS)
 def test_an_alarm_is_given_if_and_only_if_the_promise_was_broken(start, events):
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     now = start
     since: float | None = None
     silent = False
@@ -136,7 +141,7 @@ def test_an_alarm_is_given_if_and_only_if_the_promise_was_broken(start, events):
             since = None
         else:
             due = since is not None and now >= since + 2.0
-            expected = (Alarm.PERIOD if silent else Alarm.EDGE) if due else None
+            expected = (HeartbeatAlarm.PERIOD if silent else HeartbeatAlarm.EDGE) if due else None
             assert watch.judge(now) is expected
             if due:
                 since = now
@@ -145,7 +150,7 @@ def test_an_alarm_is_given_if_and_only_if_the_promise_was_broken(start, events):
 
 @given(EVENTS)
 def test_a_snapshot_put_back_judges_alike(events):
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     now = 0.0
     for verb, step in events:
         now += step
@@ -155,7 +160,7 @@ def test_a_snapshot_put_back_judges_alike(events):
             watch.rest()
         else:
             getattr(watch, verb)(now)
-    other = Liveness(1.0)
+    other = HeartbeatMonitor(1.0)
     other.restore(watch.snapshot())
 
     assert (other.judge(now + 2), other.deadline) == (watch.judge(now + 2), watch.deadline)
@@ -163,7 +168,7 @@ def test_a_snapshot_put_back_judges_alike(events):
 
 def test_a_request_beside_others_postpones_nothing():
     """Found by the simulator: whoever asked again and again into silence never heard of it."""
-    watch = Liveness(1.0)
+    watch = HeartbeatMonitor(1.0)
     watch.asked(0.0)
     watch.asked(1.5)
     assert watch.deadline == 2.0
@@ -204,9 +209,9 @@ def test_a_factor_is_checked_even_without_heartbeats():
 
 
 def test_what_is_not_watched_does_not_go_on():
-    idle = Liveness(5.0)
+    idle = HeartbeatMonitor(5.0)
     idle.goes_on(3.0)
-    watched = Liveness(5.0)
+    watched = HeartbeatMonitor(5.0)
     watched.watch(1.0)
     watched.goes_on(3.0)
 

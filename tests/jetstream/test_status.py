@@ -11,11 +11,11 @@ from jsproto.errors import StatusError
 from jsproto.jetstream import errors
 from jsproto.jetstream.status import (
     ROWS,
-    End,
+    EndReason,
     Limit,
-    Place,
-    Rest,
-    Verdict,
+    Remainder,
+    StatusAction,
+    StatusContext,
     as_toml,
     judge,
     limit_of,
@@ -51,29 +51,53 @@ def test_a_row_is_found_in_any_case_of_letters_and_with_text_behind(row):
 @pytest.mark.parametrize(
     ("code", "text", "verdict", "end", "rest"),
     [
-        (100, "Idle Heartbeat", Verdict.HEARTBEAT, None, Rest.NONE),
-        (404, "No Messages", Verdict.PULL_ENDED, End.NO_MESSAGES, Rest.OWED),
-        (408, "Request Timeout", Verdict.PULL_ENDED, End.EXPIRED, Rest.OWED),
-        (408, "Requests Pending", Verdict.PULL_ENDED, End.REQUESTS_PENDING, Rest.WHOLE),
-        (408, "Interest Expired", Verdict.PULL_ENDED, End.EXPIRED, Rest.OWED),
-        (409, "Message Size Exceeds MaxBytes", Verdict.DOES_NOT_FIT, End.BYTES_SPENT, Rest.OWED),
-        (409, "Batch Completed", Verdict.PULL_ENDED, End.FILLED, Rest.OWED),
-        (409, "Exceeded MaxRequestBatch of 2", Verdict.PULL_REFUSED, End.REFUSED, Rest.WHOLE),
-        (409, "Exceeded MaxRequestExpires of 5s", Verdict.PULL_REFUSED, End.REFUSED, Rest.WHOLE),
-        (409, "Exceeded MaxRequestMaxBytes of 100", Verdict.PULL_REFUSED, End.REFUSED, Rest.WHOLE),
-        (409, "Exceeded MaxWaiting", Verdict.PULL_REFUSED, End.REFUSED, Rest.WHOLE),
-        (409, "Exceeded SomethingNew of 3", Verdict.PULL_REFUSED, End.REFUSED, Rest.WHOLE),
-        (409, "Consumer is push based", Verdict.FATAL, End.FATAL, Rest.ALL),
-        (409, "Consumer Deleted", Verdict.DELETED, End.DELETED, Rest.ALL),
-        (409, "Leadership Change", Verdict.RESET, End.RESET, Rest.ALL),
-        (409, "Server Shutdown", Verdict.RESET, End.RESET, Rest.ALL),
-        (400, "Bad Request - heartbeat value too large", Verdict.FATAL, End.FATAL, Rest.WHOLE),
-        (412, "Required Api Level", Verdict.FATAL, End.FATAL, Rest.WHOLE),
-        (423, "Nats-Pin-Id mismatch", Verdict.PIN_LOST, End.PIN_LOST, Rest.WHOLE),
-        (423, "Nats-Wrong-Pin-Id", Verdict.PIN_LOST, End.PIN_LOST, Rest.OWED),
-        (423, "", Verdict.PIN_LOST, End.PIN_LOST, Rest.OWED),
-        (503, "", Verdict.GONE_FOR_NOW, End.NO_RESPONDERS, Rest.WHOLE),
-        (503, "No Responders", Verdict.GONE_FOR_NOW, End.NO_RESPONDERS, Rest.WHOLE),
+        (100, "Idle Heartbeat", StatusAction.HEARTBEAT, None, Remainder.NONE),
+        (404, "No Messages", StatusAction.PULL_ENDED, EndReason.NO_MESSAGES, Remainder.OWED),
+        (408, "Request Timeout", StatusAction.PULL_ENDED, EndReason.EXPIRED, Remainder.OWED),
+        (408, "Requests Pending", StatusAction.PULL_ENDED, EndReason.REQUESTS_PENDING, Remainder.WHOLE),
+        (408, "Interest Expired", StatusAction.PULL_ENDED, EndReason.EXPIRED, Remainder.OWED),
+        (
+            409,
+            "Message Size Exceeds MaxBytes",
+            StatusAction.DOES_NOT_FIT,
+            EndReason.BYTES_SPENT,
+            Remainder.OWED,
+        ),
+        (409, "Batch Completed", StatusAction.PULL_ENDED, EndReason.FILLED, Remainder.OWED),
+        (409, "Exceeded MaxRequestBatch of 2", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
+        (
+            409,
+            "Exceeded MaxRequestExpires of 5s",
+            StatusAction.PULL_REFUSED,
+            EndReason.REFUSED,
+            Remainder.WHOLE,
+        ),
+        (
+            409,
+            "Exceeded MaxRequestMaxBytes of 100",
+            StatusAction.PULL_REFUSED,
+            EndReason.REFUSED,
+            Remainder.WHOLE,
+        ),
+        (409, "Exceeded MaxWaiting", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
+        (409, "Exceeded SomethingNew of 3", StatusAction.PULL_REFUSED, EndReason.REFUSED, Remainder.WHOLE),
+        (409, "Consumer is push based", StatusAction.FATAL, EndReason.FATAL, Remainder.ALL),
+        (409, "Consumer Deleted", StatusAction.DELETED, EndReason.DELETED, Remainder.ALL),
+        (409, "Leadership Change", StatusAction.RESET, EndReason.RESET, Remainder.ALL),
+        (409, "Server Shutdown", StatusAction.RESET, EndReason.RESET, Remainder.ALL),
+        (
+            400,
+            "Bad Request - heartbeat value too large",
+            StatusAction.FATAL,
+            EndReason.FATAL,
+            Remainder.WHOLE,
+        ),
+        (412, "Required Api Level", StatusAction.FATAL, EndReason.FATAL, Remainder.WHOLE),
+        (423, "Nats-Pin-Id mismatch", StatusAction.PIN_LOST, EndReason.PIN_LOST, Remainder.WHOLE),
+        (423, "Nats-Wrong-Pin-Id", StatusAction.PIN_LOST, EndReason.PIN_LOST, Remainder.OWED),
+        (423, "", StatusAction.PIN_LOST, EndReason.PIN_LOST, Remainder.OWED),
+        (503, "", StatusAction.GONE_FOR_NOW, EndReason.NO_RESPONDERS, Remainder.WHOLE),
+        (503, "No Responders", StatusAction.GONE_FOR_NOW, EndReason.NO_RESPONDERS, Remainder.WHOLE),
     ],
 )
 def test_the_statuses_of_a_pull_are_judged_as_the_wire_has_them(code, text, verdict, end, rest):
@@ -85,17 +109,17 @@ def test_the_statuses_of_a_pull_are_judged_as_the_wire_has_them(code, text, verd
 @pytest.mark.parametrize(
     ("place", "code", "text", "verdict"),
     [
-        (Place.PUSH, 100, "FlowControl Request", Verdict.FLOW_CONTROL),
-        (Place.DIRECT, 204, "EOB", Verdict.COMPLETE),
-        (Place.DIRECT, 404, "Message Not Found", Verdict.FAILED),
-        (Place.DIRECT, 404, "No Results", Verdict.FAILED),
-        (Place.DIRECT, 408, "Empty Request", Verdict.FAILED),
-        (Place.DIRECT, 413, "Too Many Results", Verdict.FAILED),
-        (Place.SNAPSHOT, 204, "", Verdict.COMPLETE),
-        (Place.SNAPSHOT, 408, "No Flow Response", Verdict.FAILED),
-        (Place.SNAPSHOT, 500, "broken", Verdict.FAILED),
-        (Place.PUBLISH, 429, "Too Many Requests", Verdict.FAILED),
-        (Place.PUBLISH, 503, "", Verdict.GONE_FOR_NOW),
+        (StatusContext.PUSH, 100, "FlowControl Request", StatusAction.FLOW_CONTROL),
+        (StatusContext.DIRECT, 204, "EOB", StatusAction.COMPLETE),
+        (StatusContext.DIRECT, 404, "Message Not Found", StatusAction.FAILED),
+        (StatusContext.DIRECT, 404, "No Results", StatusAction.FAILED),
+        (StatusContext.DIRECT, 408, "Empty Request", StatusAction.FAILED),
+        (StatusContext.DIRECT, 413, "Too Many Results", StatusAction.FAILED),
+        (StatusContext.SNAPSHOT, 204, "", StatusAction.COMPLETE),
+        (StatusContext.SNAPSHOT, 408, "No Flow Response", StatusAction.FAILED),
+        (StatusContext.SNAPSHOT, 500, "broken", StatusAction.FAILED),
+        (StatusContext.PUBLISH, 429, "Too Many Requests", StatusAction.FAILED),
+        (StatusContext.PUBLISH, 503, "", StatusAction.GONE_FOR_NOW),
     ],
 )
 def test_the_same_code_means_what_it_means_in_its_place(place, code, text, verdict):
@@ -107,7 +131,7 @@ def test_an_unknown_status_below_400_ends_nothing(code, text):
     row = judge(code, text)
 
     assert row.end is None
-    assert row.verdict in {Verdict.HEARTBEAT, Verdict.STRANGE}
+    assert row.verdict in {StatusAction.HEARTBEAT, StatusAction.STRANGE}
 
 
 @given(st.integers(400, 999), st.text(max_size=20))
@@ -119,7 +143,7 @@ def test_an_unknown_status_is_kept_as_it_came():
     row = judge(499, "Something New")
 
     assert (row.verdict, row.code, row.text, row.error) == (
-        Verdict.UNKNOWN,
+        StatusAction.UNKNOWN,
         499,
         "Something New",
         errors.UnknownStatus,

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from time import monotonic
 from typing import NamedTuple
 
-from jsproto.wire.client_commands import CommandReader, PubLine
+from jsproto.wire.client_commands import ClientCommandParser, PubLine
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT."
 
@@ -99,14 +99,14 @@ class Tap:
             with self._lock:
                 self._open |= {client, server}
             ends = threading.Barrier(2, action=lambda both=(client, server): self._forget(*both))
-            self._run(self._carry, client, server, CommandReader(), ends)
+            self._run(self._carry, client, server, ClientCommandParser(), ends)
             self._run(self._carry, server, client, None, ends)
 
     def _carry(
         self,
         source: socket.socket,
         sink: socket.socket,
-        reader: CommandReader | None,
+        reader: ClientCommandParser | None,
         ends: threading.Barrier,
     ) -> None:
         with contextlib.suppress(OSError):
@@ -125,7 +125,7 @@ class Tap:
         for stream in streams:
             stream.close()
 
-    def _read(self, reader: CommandReader, data: bytes) -> None:
+    def _read(self, reader: ClientCommandParser, data: bytes) -> None:
         now = monotonic()
         for command in reader.feed(data):
             if isinstance(command, PubLine) and command.subject.startswith(NEXT):

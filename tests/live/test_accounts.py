@@ -13,7 +13,7 @@ from jsproto import (
     NoResponders,
     StreamSource,
 )
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 
@@ -140,7 +140,7 @@ def test_an_exported_consumer_is_bound_without_any_lookup(one_server, within, un
         assert made.info().num_redelivered == 0
 
         with consumer.consume(4, idle_heartbeat=0.5, expires=1.0) as messages:
-            until(lambda: messages.feed.ledger.counts.get(End.EXPIRED) == 1, owner, reader)
+            until(lambda: messages.feed.ledger.counts.get(EndReason.EXPIRED) == 1, owner, reader)
             assert not messages.feed.liveness.silent  # heartbeats came through the import too
         with consumer.consume(4, expires=30.0) as messages:
             until(lambda: made.info().num_waiting == 1, owner, reader)

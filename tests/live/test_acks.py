@@ -11,7 +11,7 @@ import pytest
 from jsproto.core.connection.events import Connected
 from jsproto.errors import LocalProtocolError, NoResponders, RequestTimeout
 from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, TERM, AckState, Nak, Next, Term
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 
 pytestmark = pytest.mark.live
 
@@ -182,7 +182,7 @@ def test_a_consumer_bound_by_name_is_taken_for_one_that_wants_acks(work, nc):
     orders = work(ack_policy="none")
     orders.publish(3)
     by_name = orders.stream.consumer("C").next()
-    told = orders.stream.consumer("C").next(acking=Acking(policy="none"))
+    told = orders.stream.consumer("C").next(acking=AckOptions(policy="none"))
     refreshed = orders.stream.consumer("C").refresh().next()
 
     assert (by_name.ack(), told.ack(), refreshed.ack()) == (True, False, False)

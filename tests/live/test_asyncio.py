@@ -13,7 +13,7 @@ import pytest
 from jsproto.core.connection.events import Connected, Disconnected, Notice
 from jsproto.errors import ApiError, JsprotoError, LinkError, NoResponders, RequestTimeout
 from jsproto.jetstream.delivery.ack import ACK
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto_io.asyncio import connect
@@ -254,7 +254,7 @@ def test_a_cancelled_fetch_leaves_its_messages_to_the_next(server, since):
 def test_user_code_may_take_its_time_and_asks_for_the_next_when_it_is_done(server):
     async def play(desk):
         await desk.publish(4)
-        async with desk.consumer.ack_next(stop_after=4, acking=Acking(in_progress=True)) as messages:
+        async with desk.consumer.ack_next(stop_after=4, acking=AckOptions(in_progress=True)) as messages:
             async for message in messages:
                 desk.seen.append(message.metadata)
                 if len(desk.seen) in {1, 4}:

@@ -12,7 +12,7 @@ from jsproto.jetstream.api.config.stream import StreamSource
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.requests.paging import Listed
 from jsproto.ops.archive import ArchiveLook, Contents
-from jsproto.ops.backup import ARCHIVES, Deed, InvalidBackup, RestoreConflict, RestoreFailed
+from jsproto.ops.backup import ARCHIVES, BackupAction, InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto_io import backup
 from jsproto_io.backup import Phase, back_up, load_consumer, load_stream, restore, save
 from jsproto_io.blocking import connect
@@ -91,7 +91,7 @@ def test_the_folder_is_one_that_the_nats_tool_reads(account, there, tmp_path) ->
     (tmp_path / "b" / "jsproto.json").unlink()
     done = restore(there, tmp_path / "b" / "streams")
 
-    assert [(each.stream, each.deed) for each in done] == [("ORDERS", Deed.RESTORE)]
+    assert [(each.stream, each.deed) for each in done] == [("ORDERS", BackupAction.RESTORE)]
     there.jetstream().delete_stream("ORDERS")
     with pytest.raises(InvalidBackup, match="NOPE"):
         restore(there, place, streams=["NOPE"])
@@ -110,8 +110,8 @@ def test_without_messages_streams_are_made_empty_and_those_that_are_there_brough
     done = restore(there, tmp_path / "b", update=True)
 
     assert {each.stream: (each.deed, each.consumers) for each in done} == {
-        "ORDERS": (Deed.UPDATE, ("NEW",)),
-        "MEMORY": (Deed.CREATE, ("WATCH",)),
+        "ORDERS": (BackupAction.UPDATE, ("NEW",)),
+        "MEMORY": (BackupAction.CREATE, ("WATCH",)),
     }
     info = there.jetstream().stream_info("ORDERS")
     assert (info.config.description, info.state.messages) == ("für alle", 1)
@@ -121,7 +121,7 @@ def test_messages_can_be_left_out_of_a_backup_that_has_them(account, there, tmp_
     back_up(account, tmp_path / "b", streams=["ORDERS"])
     done = restore(there, tmp_path / "b", data=False)
 
-    assert [each.deed for each in done] == [Deed.CREATE]
+    assert [each.deed for each in done] == [BackupAction.CREATE]
     assert there.jetstream().stream_info("ORDERS").state.messages == 0
 
 
@@ -222,7 +222,7 @@ def test_the_number_of_replicas_can_be_another_one_n109(account, there, tmp_path
     restore(there, tmp_path / "b", streams=["ORDERS"], replicas=1)
     again = restore(there, tmp_path / "b", streams=["ORDERS"], replicas=1, update=True)
 
-    assert [each.deed for each in again] == [Deed.UPDATE]
+    assert [each.deed for each in again] == [BackupAction.UPDATE]
     info = there.jetstream().stream_info("ORDERS")
     assert (info.config.num_replicas, info.state.messages) == (1, 500)
 

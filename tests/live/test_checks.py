@@ -12,7 +12,7 @@ from jsproto.core.conversation.procedure import Procedure
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig
-from jsproto.jetstream.api.errors import Asked, JetStreamError, StreamNotFound
+from jsproto.jetstream.api.errors import JetStreamError, RequestContext, StreamNotFound
 from jsproto.jetstream.api.requests.manage import request
 from jsproto.jetstream.api.validation.api_level import check_level, required_level
 from jsproto.jetstream.api.validation.error_setting import blamed
@@ -56,7 +56,9 @@ def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> di
     """The configuration as it is, past everything that would hold it up here."""
     sent = {**body, "pedantic": True} if pedantic else body
     expected = next(each for each in AnswerType if each.name == "_".join(verb.split(".")[:2]))
-    return nc.run(Procedure(lambda: request(f"$JS.API.{verb}", Asked(what=verb), expected, body=sent)))
+    return nc.run(
+        Procedure(lambda: request(f"$JS.API.{verb}", RequestContext(what=verb), expected, body=sent))
+    )
 
 
 @pytest.mark.parametrize("rule", STREAM_RULES, ids=named)

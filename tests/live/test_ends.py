@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 
 pytestmark = pytest.mark.live
 
@@ -32,7 +32,7 @@ def test_what_is_at_hand_is_handed_out_and_nothing_comes_twice(work, books, nc, 
         getattr(messages, wish)()
         with within(4.0):
             late = rest(messages, kept)
-        assert messages.feed.reason is End.CLOSED
+        assert messages.feed.reason is EndReason.CLOSED
     assert 1 <= len(late) <= 10
     with orders.consumer.consume(50, expires=1.0, idle_heartbeat=0.5) as messages:
         kept.settle(messages)
@@ -63,7 +63,7 @@ def test_a_stop_lets_open_pulls_be_served_until_they_expire(work, books, nc, wit
         with within(3.0):
             assert len(rest(messages, kept)) == 3
 
-    assert messages.feed.ledger.counts == {End.EXPIRED: 1}
+    assert messages.feed.ledger.counts == {EndReason.EXPIRED: 1}
 
 
 def test_what_the_reader_leaves_behind_is_there_again_at_once(work, books, nc, until):

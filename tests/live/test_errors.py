@@ -18,9 +18,9 @@ from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.envelope import members_or_error, to_json
 from jsproto.jetstream.api.errors import (
     ApiLevelTooLow,
-    Asked,
     InvalidRequest,
     JetStreamError,
+    RequestContext,
     Unavailable,
 )
 from jsproto.jetstream.stored.snapshot import Origin
@@ -33,7 +33,7 @@ from tests.accounts import CORE_ONLY, creds, server_config
 
 pytestmark = pytest.mark.live
 
-FAST = Asked(what="fast batch.a")
+FAST = RequestContext(what="fast batch.a")
 THROUGH = {"name": "D", "deliver_subject": "d.x"}
 LATER = "@at 2099-01-01T00:00:00Z"
 
@@ -62,7 +62,7 @@ class World:
     def asked(self, subject: str, payload: bytes, headers: Headers | None) -> dict[str, object]:
         def steps() -> Steps[dict[str, object]]:
             reply = yield Call(subject, payload, headers)
-            return members_or_error(reply.payload, Asked(what=subject))
+            return members_or_error(reply.payload, RequestContext(what=subject))
 
         return self.nc.run(Procedure(steps))
 

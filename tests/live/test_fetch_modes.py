@@ -10,7 +10,7 @@ from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import MessageTooLarge
 from jsproto.jetstream.pull.fetch import FetchMode
 from jsproto.jetstream.pull.fetch_options import AT_ONCE
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 
 pytestmark = pytest.mark.live
 
@@ -29,7 +29,7 @@ def test_a_fetch_that_is_filled(work, nc, within):
     orders = work()
     orders.publish(5)
 
-    assert fetched(orders.consumer.fetch(5), within) == (5, End.FILLED)
+    assert fetched(orders.consumer.fetch(5), within) == (5, EndReason.FILLED)
 
 
 def test_a_fetch_that_waits_ends_with_its_expiry_and_with_what_came(work, nc, within):
@@ -37,16 +37,16 @@ def test_a_fetch_that_waits_ends_with_its_expiry_and_with_what_came(work, nc, wi
     orders.publish(3)
     began = monotonic()
 
-    assert fetched(orders.consumer.fetch(5, expires=0.4, timeout=4.0), within) == (3, End.EXPIRED)
+    assert fetched(orders.consumer.fetch(5, expires=0.4, timeout=4.0), within) == (3, EndReason.EXPIRED)
     assert 0.4 <= monotonic() - began < 4.0  # the server's word came before the local deadline
 
 
 def test_a_fetch_that_does_not_wait(work, nc, within, since):
     orders = work()
-    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, End.NO_MESSAGES)
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, EndReason.NO_MESSAGES)
     orders.publish(3)
     # Until 2.10 the rest of a batch is a 408 with numbers, from 2.11 on a 404 without.
-    reason = End.NO_MESSAGES if since(2, 11) else End.EXPIRED
+    reason = EndReason.NO_MESSAGES if since(2, 11) else EndReason.EXPIRED
     assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (3, reason)
 
 
@@ -61,7 +61,7 @@ def test_a_fetch_that_drains_then_waits_gives_the_first_that_comes(work, nc, wit
 
     assert len(taken) == 1
     assert monotonic() - began < 4.0
-    assert fetch.feed.reason in {End.NO_MESSAGES, End.EXPIRED}
+    assert fetch.feed.reason in {EndReason.NO_MESSAGES, EndReason.EXPIRED}
 
 
 def test_a_fetch_that_drains_then_waits_does_not_wait_if_something_is_there(work, nc, within):
@@ -85,7 +85,7 @@ def test_who_does_not_wait_comes_behind_who_waits(work, nc, other, within):
             assert [next(first).metadata.stream_sequence for _ in range(2)] == [1, 2]
 
     assert count == 0
-    assert reason in {End.NO_MESSAGES, End.REQUESTS_PENDING}
+    assert reason in {EndReason.NO_MESSAGES, EndReason.REQUESTS_PENDING}
 
 
 def test_bytes_are_counted_as_the_server_counts_them(work, nc, within, since):
@@ -95,12 +95,12 @@ def test_bytes_are_counted_as_the_server_counts_them(work, nc, within, since):
         size = next(one).size
 
     exact = orders.consumer.fetch(max_bytes=2 * size, expires=2.0)
-    assert fetched(exact, within, ack=False) == (2, End.BYTES_SPENT)
+    assert fetched(exact, within, ack=False) == (2, EndReason.BYTES_SPENT)
     orders.publish(2, b"y" * 100)
     one_and_a_half = orders.consumer.fetch(max_bytes=size + size // 2, expires=2.0)
-    assert fetched(one_and_a_half, within) == (1, End.BYTES_SPENT)
+    assert fetched(one_and_a_half, within) == (1, EndReason.BYTES_SPENT)
     both = orders.consumer.fetch(1, max_bytes=5 * size, expires=2.0)
-    assert fetched(both, within) == (1, End.FILLED)
+    assert fetched(both, within) == (1, EndReason.FILLED)
     nc.flush()
     assert both.feed.strays == 1 if since(2, 10) else both.feed.strays == 0  # 409 Batch Completed
 
@@ -112,7 +112,7 @@ def test_one_message_that_is_larger_than_the_budget_is_an_error(work, nc, within
     with within(3.0), fetch, pytest.raises(MessageTooLarge):
         next(fetch)
 
-    assert fetch.feed.reason is End.TOO_LARGE
+    assert fetch.feed.reason is EndReason.TOO_LARGE
 
 
 def test_what_an_abandoned_fetch_had_is_there_again_at_once(work, nc, within):
@@ -144,10 +144,10 @@ def test_an_abandoned_fetch_leaves_no_pull_that_takes_messages(work, nc, within,
 def test_not_waiting_ends_soon_although_the_server_says_nothing_at_a_full_ack_window(work, within):
     orders = work(max_ack_pending=2)
     orders.publish(5)
-    assert fetched(orders.consumer.fetch(2), within, ack=False) == (2, End.FILLED)
+    assert fetched(orders.consumer.fetch(2), within, ack=False) == (2, EndReason.FILLED)
     began = monotonic()
 
-    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, End.DEADLINE)
+    assert fetched(orders.consumer.fetch(5, mode=FetchMode.NO_WAIT), within) == (0, EndReason.DEADLINE)
     assert monotonic() - began < AT_ONCE + 2.0
     with pytest.raises(RequestTimeout, match=r"within 2.2 s, none came \(DEADLINE\)"), within(5.0):
         orders.consumer.next(mode=FetchMode.NO_WAIT)

@@ -10,17 +10,17 @@ import pytest
 from jsproto.core.connection.events import NoticeKind
 from jsproto.errors import PermissionViolation, RequestTimeout
 from jsproto.jetstream.delivery.ack import AckState
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.errors import AlreadySettled, BadRequest
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live
 
 SOON = timedelta(seconds=0.9)
 LONG = timedelta(seconds=30)
-KEEP = Acking(in_progress=True)
+KEEP = AckOptions(in_progress=True)
 
 
 def sequences(messages):
@@ -80,7 +80,7 @@ def test_a_message_outlives_its_fetch_and_even_its_next(work, nc, until):
 def test_closing_can_give_back_what_is_held(work, books, nc, since):
     orders = work(ack_wait=LONG)
     orders.publish(2)
-    with orders.consumer.consume(acking=Acking(in_progress=True, nak_held=True)) as messages:
+    with orders.consumer.consume(acking=AckOptions(in_progress=True, nak_held=True)) as messages:
         first, second = books(orders).take(messages, 2, ack=False)
         first.ack()
 
@@ -143,7 +143,7 @@ def test_a_second_settlement_is_told_or_raised(work, books, nc):
     assert (message.ack(), message.ack()) == (True, False)
     assert kept.until(NoticeKind.REPEATED).detail is message
 
-    message = orders.consumer.next(acking=Acking(strict=True))
+    message = orders.consumer.next(acking=AckOptions(strict=True))
     message.ack()
     with pytest.raises(AlreadySettled):
         message.nak()
@@ -158,7 +158,7 @@ def test_after_so_many_the_rest_is_left_for_others(work, books, nc):
     with orders.consumer.consume(4, stop_after=6) as messages:
         assert sequences(message for message in messages if message.ack()) == [1, 2, 3, 4, 5, 6]
 
-    assert messages.feed.reason is End.FILLED
+    assert messages.feed.reason is EndReason.FILLED
     assert deliveries(orders) == 6
     assert orders.consumer.next().metadata.stream_sequence == 7
 
@@ -204,7 +204,7 @@ def test_each_ack_asks_for_the_next(work, books, nc, within, until):
                 messages.put(message)
 
     assert seen == [1, 2, 3, 4, 5]
-    assert messages.feed.ledger.counts == {End.FILLED: 5}
+    assert messages.feed.ledger.counts == {EndReason.FILLED: 5}
     until(lambda: orders.left() == (0, 0), nc)
     assert deliveries(orders) == 5
 
@@ -214,7 +214,7 @@ def test_a_pull_by_ack_waits_is_told_of_heartbeats_and_is_asked_for_again(work, 
     orders.publish(1)
     with within(15.0), orders.consumer.ack_next(expires=1.0, idle_heartbeat=0.5) as messages:
         messages.put(next(messages))
-        until(lambda: messages.feed.ledger.counts.get(End.EXPIRED, 0) >= 1, nc)
+        until(lambda: messages.feed.ledger.counts.get(EndReason.EXPIRED, 0) >= 1, nc)
         assert not messages.feed.liveness.silent
         orders.publish(1)
         messages.put(next(messages))

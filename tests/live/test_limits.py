@@ -13,7 +13,7 @@ from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import ConsumerIsPush, LimitExceeded
 from jsproto.jetstream.pull.fetch import FetchMode
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End, Limit
+from jsproto.jetstream.status import EndReason, Limit
 
 pytestmark = pytest.mark.live
 
@@ -39,7 +39,7 @@ def test_beyond_max_waiting_a_consume_waits_for_its_turn(work, books, nc, other,
             kept.take(messages, 5)
             calm(tap, began)
 
-    assert End.REFUSED not in messages.feed.ledger.counts or not since(2, 11)
+    assert EndReason.REFUSED not in messages.feed.ledger.counts or not since(2, 11)
 
 
 def test_beyond_max_waiting_a_pull_without_heartbeat_is_refused(work, nc, other, within):
@@ -51,7 +51,7 @@ def test_beyond_max_waiting_a_pull_without_heartbeat_is_refused(work, nc, other,
             next(fetch)
 
     assert caught.value.limit is None
-    assert fetch.feed.reason is End.REFUSED
+    assert fetch.feed.reason is EndReason.REFUSED
 
 
 def test_at_max_ack_pending_delivery_rests_until_an_ack(work, books, nc, tap, until, calm):
@@ -61,7 +61,7 @@ def test_at_max_ack_pending_delivery_rests_until_an_ack(work, books, nc, tap, un
     began = monotonic()
     with orders.consumer.consume(10, expires=1.0, idle_heartbeat=0.5) as messages:
         held = kept.take(messages, 3, ack=False)
-        until(lambda: messages.feed.ledger.counts.get(End.EXPIRED, 0) == 2, nc)
+        until(lambda: messages.feed.ledger.counts.get(EndReason.EXPIRED, 0) == 2, nc)
         assert not messages.feed.readable
         held[0].ack()
         held += kept.take(messages, 1, seconds=2.0, ack=False)
@@ -82,7 +82,7 @@ def test_at_max_ack_pending_a_pull_that_does_not_wait_gets_no_answer_at_all(work
     with within(3.0), orders.consumer.fetch(1, mode=FetchMode.NO_WAIT, timeout=0.5) as fetch:
         assert list(fetch) == []
 
-    assert fetch.feed.reason is End.DEADLINE
+    assert fetch.feed.reason is EndReason.DEADLINE
     held.ack_confirmed()
     assert orders.consumer.next(timeout=2.0).metadata.stream_sequence == 2
 
@@ -171,7 +171,7 @@ def test_an_unknown_consumer_is_nobody_home_or_silence(work, nc, since, within):
                 next(stranger)
         else:
             assert list(stranger) == []
-    assert stranger.feed.reason is (End.NO_RESPONDERS if since(2, 10) else End.DEADLINE)
+    assert stranger.feed.reason is (EndReason.NO_RESPONDERS if since(2, 10) else EndReason.DEADLINE)
     with within(3.0), pytest.raises(Exception, match="503" if since(2, 10) else "within") as caught:
         orders.stream.consumer("NOBODY").next(timeout=0.5)
     assert isinstance(caught.value, RequestTimeout) != since(2, 10)

@@ -15,11 +15,11 @@ from jsproto.errors import ApiError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.cluster import Placement
 from jsproto.jetstream.api.errors import (
-    Asked,
     InvalidConfiguration,
     JetStreamError,
     JetStreamNotEnabled,
     NotFound,
+    RequestContext,
     RetryLater,
     StreamNotFound,
     Unavailable,
@@ -329,7 +329,7 @@ def test_a_quorum_is_not_lowered_while_somebody_leads(accounts, within) -> None:
     """10224: the last resort of a cluster that has lost its majority, which nobody asks for here (2.15)."""
     if accounts.version < (2, 15):
         return
-    about = Asked(what="meta rescue")
+    about = RequestContext(what="meta rescue")
     body = {"quorum_needed": 1}
     with within(BOUND):
         refused(

@@ -20,7 +20,7 @@ from jsproto import FetchMode
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing import SimServer
 from jsproto_io.blocking import Client, SyncConsumer, connect
-from jsproto_io.testing import Hosted
+from jsproto_io.testing import ModelServer
 
 VERSIONS = ("2.9.10", "2.10.26", "2.11.11", "2.12.8", "2.14.0", "2.15.1")
 STARTS = tuple(product(("memory", "file"), (0, 10, 18), ("", "x")))
@@ -51,7 +51,7 @@ _NAMES = count(1)
 
 @contextmanager
 def _modelled(version: str) -> Iterator[Client]:
-    with Hosted(SimServer(version=version)) as model, connect(model.url) as client:
+    with ModelServer(SimServer(version=version)) as model, connect(model.url) as client:
         yield client
 
 

@@ -24,9 +24,9 @@ from jsproto import (
     MessagesLost,
     NoResponders,
     Outcome,
-    Patience,
     PublishOptions,
     RequestTimeout,
+    RetryPolicy,
     Schedule,
     StreamFull,
     WrongLastMessageId,
@@ -44,7 +44,7 @@ from tests.live.conftest import QUICK, turn
 
 pytestmark = pytest.mark.live
 
-SOON = Patience(within=8.0, attempt=0.5, wait=0.1)
+SOON = RetryPolicy(within=8.0, attempt=0.5, wait=0.1)
 
 
 @pytest.fixture

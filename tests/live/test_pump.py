@@ -8,13 +8,13 @@ from time import monotonic
 import pytest
 
 from jsproto.core.connection.events import Connected
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto_io.blocking import connect
 
 pytestmark = pytest.mark.live
 
 SOON = timedelta(seconds=1)
-KEEP = Acking(in_progress=True)
+KEEP = AckOptions(in_progress=True)
 
 
 @pytest.fixture

@@ -10,19 +10,19 @@ from jsproto import (
     ConfigIgnored,
     DataLost,
     DirectUnavailable,
-    End,
+    EndReason,
     Headers,
     InvalidConfig,
     InvalidConfiguration,
     JetStreamNotEnabled,
-    Lost,
+    LostRange,
     PermissionViolation,
     Publish,
     RangeNotice,
     RangePart,
+    ReadMode,
     StreamNotFound,
     StreamRecreated,
-    Way,
 )
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
@@ -30,7 +30,7 @@ from tests.live.conftest import QUICK
 
 pytestmark = pytest.mark.live
 
-EACH_WAY = pytest.mark.parametrize("way", [Way.CONSUMER, Way.DIRECT])
+EACH_WAY = pytest.mark.parametrize("way", [ReadMode.CONSUMER, ReadMode.DIRECT])
 NAMES = itertools.count(1)
 
 
@@ -110,7 +110,7 @@ def test_a_row_says_all_that_is_stored(nc, way):
 
 def test_a_consumer_can_leave_payloads_out_and_says_their_sizes(nc):
     stream = filled(nc, 20)
-    with stream.read_range(1, 21, way=Way.CONSUMER, headers_only=True) as runs:
+    with stream.read_range(1, 21, way=ReadMode.CONSUMER, headers_only=True) as runs:
         rows = [row for run in runs for row in run]
 
     assert [b""] * 20 == [row.payload for row in rows]
@@ -126,7 +126,7 @@ def test_filters_choose_and_the_end_is_proven(nc, way, subjects, empty):
     wanted = {"1": {1}, "12": {1, 2}, "*": {0, 1, 2}, "none": set()}["".join(subjects)]
 
     assert sequences(feed) == [each for each in range(5, 300) if each % 3 in wanted]
-    assert feed.feed.reason is End.FILLED
+    assert feed.feed.reason is EndReason.FILLED
     empty(stream)
 
 
@@ -187,7 +187,7 @@ def test_purged_messages_are_lost(nc, way, empty):
 
     feed = stream.read_range(1, 101, way=way, fail_on_loss=False)
     assert sequences(feed) == list(range(41, 101))
-    assert feed.feed.lost == [Lost(1, 41)]
+    assert feed.feed.lost == [LostRange(1, 41)]
     empty(stream)
 
 
@@ -242,7 +242,7 @@ def test_an_interest_stream_is_read_by_consumer(nc):
     more(nc, stream, 1, 101)
     plan = stream.plan_range()
 
-    assert plan.way is Way.CONSUMER
+    assert plan.way is ReadMode.CONSUMER
     assert sequences(stream.read_range(plan.lo, plan.hi)) == list(range(1, 101))
     assert stream.info().state.messages == 100
 
@@ -251,13 +251,13 @@ def test_a_work_queue_is_read_directly(nc):
     stream = filled(nc, 100, retention="workqueue")
     plan = stream.plan_range()
 
-    assert plan.way is Way.DIRECT
+    assert plan.way is ReadMode.DIRECT
     assert sequences(stream.read_range(plan.lo, plan.hi)) == list(range(1, 101))
     assert stream.info().state.messages == 100
     with pytest.raises(InvalidConfig, match="10084"):
-        stream.plan_range(way=Way.CONSUMER)
+        stream.plan_range(way=ReadMode.CONSUMER)
     with pytest.raises(InvalidConfiguration, match="10084"):
-        sequences(stream.read_range(1, 101, way=Way.CONSUMER))
+        sequences(stream.read_range(1, 101, way=ReadMode.CONSUMER))
 
 
 # ------------------------------------------------------------------------------------------------ refusals
@@ -267,7 +267,7 @@ def test_a_stream_without_direct_gets(nc):
     stream = filled(nc, 10, allow_direct=False)
 
     with pytest.raises(DirectUnavailable):
-        sequences(stream.read_range(1, 11, way=Way.DIRECT))
+        sequences(stream.read_range(1, 11, way=ReadMode.DIRECT))
 
 
 @EACH_WAY
@@ -286,7 +286,7 @@ def test_an_old_server_is_read_by_consumer_and_with_one_filter(server_binary_of,
         with pytest.raises(ConfigIgnored):
             sequences(stream.read_range(1, 31, subjects=names))
         with pytest.raises(DirectUnavailable, match=r"2\.11"):
-            sequences(stream.read_range(1, 31, way=Way.DIRECT))
+            sequences(stream.read_range(1, 31, way=ReadMode.DIRECT))
         until(lambda: stream.info().state.consumer_count == 0)
 
 
@@ -311,11 +311,11 @@ accounts {{ A {{ jetstream: enabled, users: [
 @pytest.mark.parametrize(
     ("denied", "way", "goes"),
     [
-        ('["$JS.API.CONSUMER.CREATE.>"]', Way.AUTO, True),
-        ('["$JS.API.CONSUMER.CREATE.>"]', Way.CONSUMER, False),
-        ('["$JS.API.CONSUMER.MSG.NEXT.>"]', Way.AUTO, False),
-        ('["$JS.API.DIRECT.GET.>"]', Way.DIRECT, False),
-        ('["$JS.API.STREAM.INFO.>"]', Way.AUTO, False),
+        ('["$JS.API.CONSUMER.CREATE.>"]', ReadMode.AUTO, True),
+        ('["$JS.API.CONSUMER.CREATE.>"]', ReadMode.CONSUMER, False),
+        ('["$JS.API.CONSUMER.MSG.NEXT.>"]', ReadMode.AUTO, False),
+        ('["$JS.API.DIRECT.GET.>"]', ReadMode.DIRECT, False),
+        ('["$JS.API.STREAM.INFO.>"]', ReadMode.AUTO, False),
     ],
 )
 def test_what_is_not_permitted(server_binary_of, denied, way, goes, empty):
@@ -329,7 +329,7 @@ def test_what_is_not_permitted(server_binary_of, denied, way, goes, empty):
         feed = client.jetstream().stream(stream.name).read_range(1, 21, way=way)
         if goes:
             assert sequences(feed) == list(range(1, 21))
-            assert feed.feed.way is Way.DIRECT
+            assert feed.feed.way is ReadMode.DIRECT
         else:
             with pytest.raises(PermissionViolation):
                 sequences(feed)

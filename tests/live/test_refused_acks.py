@@ -10,7 +10,7 @@ import pytest
 from jsproto.core.connection.events import Notice, NoticeKind
 from jsproto.errors import PermissionViolation
 from jsproto.jetstream.delivery.ack import AckState
-from jsproto.jetstream.delivery.message import AckedAll
+from jsproto.jetstream.delivery.message import AckBatch
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.push.base import PushNotice
 from jsproto_io import asyncio as nats
@@ -69,10 +69,10 @@ def test_a_refused_settlement_leaves_the_message_open(mute, within, verb):
 def test_acks_that_were_refused_are_written_again_with_others(mute, within):
     with mute.jetstream().stream("S").consumer("C").fetch(3) as feed:
         messages = list(feed)
-    assert mute.settle(AckedAll(messages[:2])) is True
+    assert mute.settle(AckBatch(messages[:2])) is True
     with within(10.0):
         mute.flush()
-    assert mute.settle(AckedAll(messages)) is True
+    assert mute.settle(AckBatch(messages)) is True
     with within(10.0):
         mute.flush()
 

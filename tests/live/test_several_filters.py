@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from jsproto import End, Form, Way
+from jsproto import EndReason, ReadMode, SourceKind
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import connect
 
@@ -73,7 +73,7 @@ def test_a_range_of_several_subjects_is_complete_n088(nc, remove, within):
     stream, got = filled(nc), []
     js = nc.jetstream()
     with within(30.0):
-        feed = stream.read_range(1, 9, subjects=both(stream), way=Way.CONSUMER, max_messages=1)
+        feed = stream.read_range(1, 9, subjects=both(stream), way=ReadMode.CONSUMER, max_messages=1)
         with feed as runs:
             for rows in runs:
                 got += rows.payloads
@@ -82,16 +82,16 @@ def test_a_range_of_several_subjects_is_complete_n088(nc, remove, within):
 
     assert [each for each in got if each.startswith(b"h")] == [b"h%d" % number for number in range(5)]
     assert b"e" not in got
-    assert feed.feed.reason is End.FILLED
+    assert feed.feed.reason is EndReason.FILLED
 
 
 @REMOVALS
 @pytest.mark.parametrize("policy", ["all", "last_per_subject", "by_start_sequence"])
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_an_ordered_read_of_several_subjects_misses_nothing_n088(nc, form, policy, remove, within):
     stream, js, got = filled(nc), nc.jetstream(), []
     start = {"opt_start_seq": 2} if policy == "by_start_sequence" else {}
-    bound = 1 if form is Form.PULL else None
+    bound = 1 if form is SourceKind.PULL else None
     with within(30.0):
         feed = stream.read(
             filter_subjects=both(stream),

@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
 import pytest  # noqa: E402
 
-from jsproto_io.testing import Broken, check_driver  # noqa: E402
+from jsproto_io.testing import PromiseBroken, check_driver  # noqa: E402
 from tests.adapters.table import ADAPTERS  # noqa: E402 - as those above
 from tests.conftest import _binary_of  # noqa: E402
 from tests.served import TRANSPORTS, Served, served  # noqa: E402
@@ -38,7 +38,7 @@ def checked(adapter: str, there: Served) -> str | None:
     connect = importlib.import_module(f"jsproto_io.{module}").connect
     try:
         check_driver(connect, backend=backend, server=there.url, options=there.options)
-    except Broken as error:
+    except PromiseBroken as error:
         return str(error)
     return None
 

@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import ApiError, Form, LinkError, NoResponders, OrderedNotice, RequestTimeout  # noqa: E402
+from jsproto import ApiError, LinkError, NoResponders, OrderedNotice, RequestTimeout, SourceKind  # noqa: E402
 from jsproto.core.connection.events import Notice  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
@@ -93,7 +93,7 @@ def events_of(deletions: int, kills: int) -> list[str]:
     return [what for _, what in sorted(plan)]
 
 
-def run(server: NatsServer, form: Form, messages: int, deletions: int, kills: int) -> dict[str, object]:
+def run(server: NatsServer, form: SourceKind, messages: int, deletions: int, kills: int) -> dict[str, object]:
     """Read all of it; gives what was seen, and what was wrong."""
     plan = events_of(deletions, kills)
     steps = 2 * len(plan) + 10
@@ -164,11 +164,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--deletions", type=int, default=50)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--form", choices=[each.name.lower() for each in Form], default="pull")
+    parser.add_argument("--form", choices=[each.name.lower() for each in SourceKind], default="pull")
     parser.add_argument("--server-binary", metavar="PATH")
     chosen = parser.parse_args(arguments)
     with NatsServer(chosen.server_binary) as server:
-        seen = run(server, Form[chosen.form.upper()], chosen.messages, chosen.deletions, chosen.kills)
+        seen = run(server, SourceKind[chosen.form.upper()], chosen.messages, chosen.deletions, chosen.kills)
     print(json.dumps(seen | {"server": server.version}), flush=True)
     return 1 if seen["wrong"] else 0
 

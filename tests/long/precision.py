@@ -39,7 +39,7 @@ from jsproto.core.connection.options import Options  # noqa: E402
 from jsproto.jetstream.context import JetStream  # noqa: E402
 from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, Nak, Term  # noqa: E402
 from jsproto.jetstream.delivery.message import JsMessage, Settlement  # noqa: E402
-from jsproto.jetstream.ordered.options import Form  # noqa: E402
+from jsproto.jetstream.ordered.options import SourceKind  # noqa: E402
 from jsproto.testing import Cutter, Pair, SimServer  # noqa: E402
 from jsproto.testing.simserver import PROFILES  # noqa: E402
 from jsproto.trace.formats.reading import Trace  # noqa: E402
@@ -177,7 +177,7 @@ class Machines:
             lambda: self.pulled.next(timeout=draw.choice([0.5, 3.0])),
             lambda: self.js.subscribe("s.a", idle_heartbeat=0.5, flow_control=True),
             lambda: self.js.subscribe("s.*", stream="S", consumer="P"),
-            lambda: stream.ordered(form=draw.choice([Form.PULL, Form.PUSH]), idle_heartbeat=0.5),
+            lambda: stream.ordered(form=draw.choice([SourceKind.PULL, SourceKind.PUSH]), idle_heartbeat=0.5),
             lambda: self.js.publish_window(max_pending=draw.randint(1, 30), ack_timeout=3.0),
             lambda: self.js.publish("s.c", b"one more message", msg_id=str(draw.random())),
             stream.info,
@@ -310,7 +310,7 @@ class Adapters:
                         partial(
                             self.read, lambda: js.subscribe("s.a", flow_control=True, idle_heartbeat=0.5)
                         ),
-                        partial(self.read, lambda: stream.ordered(form=self.draw.choice(list(Form)))),
+                        partial(self.read, lambda: stream.ordered(form=self.draw.choice(list(SourceKind)))),
                         partial(self.again, lambda: pulled.next(timeout=0.5)),
                         partial(self.again, lambda: js.publish("s.b", b"one more message")),
                         partial(self.again, stream.info),

@@ -28,7 +28,7 @@ from typing import Self
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "adapters")]
 
-from jsproto import Way  # noqa: E402
+from jsproto import ReadMode  # noqa: E402
 from jsproto.errors import JsprotoError  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.blocking import Client, connect  # noqa: E402
@@ -133,10 +133,10 @@ class Cluster:
         self.late.close()
 
 
-def unproved(nc: Client, lo: int, hi: int, way: Way) -> int:
+def unproved(nc: Client, lo: int, hi: int, way: ReadMode) -> int:
     """The last sequence that a reader without proof of the end sees, who stops when nothing is pending."""
     stream = nc.jetstream().stream("R3")
-    if way is Way.DIRECT:
+    if way is ReadMode.DIRECT:
         last = lo - 1
         with stream.messages.batch(seq=lo) as found:
             for message in found:
@@ -156,7 +156,7 @@ def unproved(nc: Client, lo: int, hi: int, way: Way) -> int:
     return lo - 1 + (info.num_pending if info is not None else 0)
 
 
-def proved(nc: Client, lo: int, hi: int, way: Way) -> int:
+def proved(nc: Client, lo: int, hi: int, way: ReadMode) -> int:
     """The last sequence of a range."""
     last = lo - 1
     with nc.jetstream().stream("R3").read_range(lo, hi, way=way) as feed:
@@ -200,7 +200,7 @@ def run(words: argparse.Namespace) -> dict[str, object]:
             try:
                 for number in range(words.reads):
                     for form, read in (("proved", proved), ("unproved", unproved)):
-                        way = (Way.DIRECT, Way.CONSUMER)[number % 2]
+                        way = (ReadMode.DIRECT, ReadMode.CONSUMER)[number % 2]
                         last = patiently(lambda: stream.info().state.last_seq or nothing(), LookupError)
                         lo = max(1, last - 50)
                         reads[form] += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from jsproto.core.conversation.conversation import Port, Sids, Wish
+from jsproto.core.conversation.conversation import Port, Sids, StopMode
 from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
 from jsproto.jetstream.delivery.message import JsMessage
 
@@ -108,7 +108,7 @@ class World:
             port.fences.clear()
             feed.closed(ConnectionClosed("over"), self.now)
         else:
-            feed.told(Wish[letter.upper()], self.now)
+            feed.told(StopMode[letter.upper()], self.now)
         return True
 
     def says(self, token: str, code: int, text: str, messages: int = -1, size: int = 0) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from jsproto.core.connection.events import Closed
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
@@ -158,7 +158,7 @@ class ConsumeModel(BadRoad):
         assert (info["num_pending"], info["num_ack_pending"]) == (0, 0), "stalled"
         assert self.acked == set(range(1, self.stored + 1)), "lost"
         before = len(self.pair.events)
-        self.connection.tell(None, Wish.DRAIN, self.now)
+        self.connection.tell(None, StopMode.DRAIN, self.now)
         self.pair.advance(1.0)
         assert self.connection.take(self.consume, self.now) is ENDED
         self.pair.advance(10.0)

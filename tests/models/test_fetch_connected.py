@@ -11,7 +11,7 @@ from jsproto.errors import NoResponders
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED
 from jsproto.testing import Pair, SimServer
 
@@ -64,7 +64,7 @@ def test_b031_nothing_is_left_of_a_fetch_however_it_ends():
     for _ in range(100):
         fetch = world.fetch(max_messages=1, expires=0.01)
         world.pair.advance(0.02)
-        assert (world.connection.take(fetch, world.pair.now), fetch.reason) == (ENDED, End.EXPIRED)
+        assert (world.connection.take(fetch, world.pair.now), fetch.reason) == (ENDED, EndReason.EXPIRED)
 
     assert world.connection.conversations == 0
     assert [event for event in world.pair.events if isinstance(event, Notice)] == []
@@ -76,7 +76,7 @@ def test_a_filled_fetch_costs_one_subscription_one_pull_and_one_unsub_and_no_fen
     fetch = world.fetch(max_messages=3)
 
     assert len(world.take(fetch, 4)) == 3
-    assert (fetch.reason, world.connection.conversations) == (End.FILLED, 0)
+    assert (fetch.reason, world.connection.conversations) == (EndReason.FILLED, 0)
     assert world.connection.stats.pings_out == before
 
 

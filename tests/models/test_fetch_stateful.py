@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
@@ -61,7 +61,7 @@ class FetchModel(BadRoad):
             if how == "close":
                 self.connection.close(made, self.now)
             else:
-                self.connection.tell(made, Wish[how.upper()], self.now)
+                self.connection.tell(made, StopMode[how.upper()], self.now)
         self.pair.step()
 
     def read(self, made: Fetch[JsMessage], most: int) -> None:

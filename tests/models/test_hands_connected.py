@@ -9,8 +9,8 @@ import pytest
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.events import Closed
 from jsproto.core.connection.options import Options
-from jsproto.core.conversation.conversation import Wish
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.core.conversation.conversation import StopMode
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.ack_next import AckNext
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
@@ -19,12 +19,12 @@ from jsproto.testing.simserver import PROFILES
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 ACK_WAIT = 6.0
-KEEP = Acking(wait=ACK_WAIT, in_progress=True)
+KEEP = AckOptions(wait=ACK_WAIT, in_progress=True)
 VERSIONS = sorted(PROFILES)
 
 
 class Desk:
-    def __init__(self, seed: int = 1, acking: Acking = KEEP, kind=Consume, **options: object) -> None:
+    def __init__(self, seed: int = 1, acking: AckOptions = KEEP, kind=Consume, **options: object) -> None:
         self.draw = Random(seed)
         self.server = SimServer(version=VERSIONS[seed % len(VERSIONS)], seed=seed)
         self.server.request("STREAM.CREATE.S", {"name": "S", "subjects": ["s.*"]}, 0.0)
@@ -92,7 +92,7 @@ def test_whoever_holds_messages_however_long_gets_none_twice_while_the_link_live
 
 
 def test_without_the_wish_the_server_delivers_again():
-    desk = Desk(acking=Acking(wait=ACK_WAIT))
+    desk = Desk(acking=AckOptions(wait=ACK_WAIT))
     desk.publish(1)
     desk.take()
     desk.passes(ACK_WAIT + 1.0)
@@ -117,7 +117,7 @@ def test_a_drained_connection_waits_until_what_was_handed_out_is_settled():
     desk = Desk()
     desk.publish(2)
     first, second = desk.take()
-    desk.connection.tell(None, Wish.DRAIN, desk.pair.now)
+    desk.connection.tell(None, StopMode.DRAIN, desk.pair.now)
     events = desk.passes(3 * ACK_WAIT)
 
     assert not desk.connection.closed
@@ -134,10 +134,10 @@ def test_a_drained_connection_waits_until_what_was_handed_out_is_settled():
 
 
 def test_without_wishes_a_drained_connection_waits_for_nobodys_acks():
-    desk = Desk(acking=Acking(wait=ACK_WAIT))
+    desk = Desk(acking=AckOptions(wait=ACK_WAIT))
     desk.publish(1)
     desk.take()
-    desk.connection.tell(None, Wish.DRAIN, desk.pair.now)
+    desk.connection.tell(None, StopMode.DRAIN, desk.pair.now)
     desk.pair.step()
 
     assert desk.connection.closed

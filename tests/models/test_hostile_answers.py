@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from jsproto.core.conversation.message import Message
 from jsproto.errors import ApiError, InvalidResponse, JsprotoError, RequestTimeout
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.events.advisories import MessageFate, read_event
 from jsproto.jetstream.api.events.monitoring import Connz, Healthz, Jsz, Statsz, UserInfo, Varz
 from jsproto.jetstream.api.publishing.fast_ingest import ingest_answer
@@ -324,9 +324,12 @@ def answered(form):
 READERS = {
     "advisory": (read_event, FATE),
     "advisory of a cluster": (read_event, LEADER),
-    "acknowledgement of a publish": (lambda body: pub_ack(body, Asked(what="publish")), OTHERWISE[1]),
+    "acknowledgement of a publish": (
+        lambda body: pub_ack(body, RequestContext(what="publish")),
+        OTHERWISE[1],
+    ),
     "answer of an ingest": (
-        lambda body: ingest_answer(body, Asked(what="publish")),
+        lambda body: ingest_answer(body, RequestContext(what="publish")),
         {"type": "ack", "seq": 1, "msgs": 2, "batch": "b", "count": 3},
     ),
     "varz": (

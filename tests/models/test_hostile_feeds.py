@@ -24,7 +24,7 @@ from jsproto.jetstream.ordered.consumer import OrderedConsumer
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.push.subscribe import Subscribe
 from jsproto.jetstream.push.subscription import PushSubscription
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.wire.commands import Publish
 
 JS = JetStream()
@@ -38,7 +38,7 @@ KINDS = {
     "ordered": lambda: OrderedConsumer(ApiSubjects(), "S", Messages()),
     "range": lambda: JS.stream("S").read_range(1, 9, max_messages=4),
     "range_direct": lambda: JS.stream("S").read_range(
-        1, 9, max_messages=4, way=Way.DIRECT, fail_on_loss=False
+        1, 9, max_messages=4, way=ReadMode.DIRECT, fail_on_loss=False
     ),
     "publish": lambda: JS.publish("a", b"x", timeout=2.0),
     "stream_info": lambda: JS.stream_info("S"),

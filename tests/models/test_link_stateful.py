@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from jsproto.core.connection.link import OPEN, LinkState
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.pubsub.subscription import Subscription
 from tests.core.world import World
 
@@ -167,7 +167,7 @@ class Links(RuleBasedStateMachine):
         if possible and not reader.ended and reader not in self.world.told_to_end:
             self.limits[reader] = count
 
-    @rule(which=WHICH, wish=st.sampled_from(list(Wish)))
+    @rule(which=WHICH, wish=st.sampled_from(list(StopMode)))
     def user_tells(self, which, wish):
         self.world.tell(which, wish)
 

@@ -15,7 +15,7 @@ from jsproto.core.connection.options import Options
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedOptions, OrderedState
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedOptions, OrderedState, SourceKind
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
@@ -263,7 +263,7 @@ def test_a_finite_read_through_kills_and_losses_gives_everything_once():
 
 
 @pytest.mark.parametrize("history", [1, 3, -1])
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 @pytest.mark.parametrize("version", sorted(PROFILES))
 def test_a_listing_beside_a_writer_that_never_pauses_ends_and_misses_no_subject_n001(version, form, history):
     server = SimServer(version=version)

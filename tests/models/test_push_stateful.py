@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import Disconnected
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.push.base import PushNotice
@@ -173,7 +173,7 @@ class Pushed(RuleBasedStateMachine):
 
     def drain(self, count: int) -> None:
         if self.live() and self.sent > 20 and count == 5:
-            self.sub.told(Wish.DRAIN, self.now)
+            self.sub.told(StopMode.DRAIN, self.now)
         self.hear()
 
     # ------------------------------------------------------------------ the road

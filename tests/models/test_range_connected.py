@@ -11,7 +11,7 @@ from jsproto.core.connection.options import Options
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.range_read.options import RangeOptions
 from jsproto.jetstream.range_read.reader import RangeReader
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Cutter, Pair, SimServer
 from jsproto.testing.simserver import PROFILES
@@ -85,7 +85,7 @@ def test_every_message_of_the_range_comes_once(version, seed, subjects):
             break
 
     assert world.taken == [seq for seq in range(11, 181) if not subjects or seq % 3 == 1]
-    assert world.reader.reason is End.FILLED
+    assert world.reader.reason is EndReason.FILLED
     world.server.swallow = 0
     world.pair.advance(60.0)
     assert world.consumers() == []

@@ -9,10 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import DataLost
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.states import RangeState
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from tests.jetstream.range_rig import Rig
 
 
@@ -20,7 +20,7 @@ class RangeModel(RuleBasedStateMachine):
     """The truth is what the leader of the stream holds."""
 
     @initialize(
-        way=st.sampled_from([Way.CONSUMER, Way.DIRECT]),
+        way=st.sampled_from([ReadMode.CONSUMER, ReadMode.DIRECT]),
         subjects=st.sampled_from([(), ("s.1",), ("s.1", "s.2"), ("s.nobody",)]),
         fail=st.booleans(),
         ends=st.sampled_from([(1, 40), (1, 41), (7, 30), (20, 21), (12, 12), (3, 5)]),
@@ -185,7 +185,7 @@ class RangeModel(RuleBasedStateMachine):
         lost = {seq for each in self.reader.lost for seq in range(each.first, each.until)}
         there = [seq for seq in rig.leader.messages if self.wanted(seq)]
         if rig.error is None:
-            assert self.reader.reason is End.FILLED
+            assert self.reader.reason is EndReason.FILLED
             assert set(there) <= set(rig.taken)
         assert self.vanished - set(rig.taken) <= lost or (rig.error is not None and lost)
         assert self.passed or not lost

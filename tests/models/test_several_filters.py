@@ -12,7 +12,7 @@ from jsproto.jetstream.ordered import ephemeral
 from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedOptions
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing import Pair, SimServer
@@ -35,7 +35,7 @@ def ordered():
 
 
 def ranged():
-    options = RangeOptions(lo=1, hi=8, subjects=BOTH, way=Way.CONSUMER, max_messages=1)
+    options = RangeOptions(lo=1, hi=8, subjects=BOTH, way=ReadMode.CONSUMER, max_messages=1)
     return RangeReader(ApiSubjects(), "S", options)
 
 

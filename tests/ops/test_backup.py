@@ -12,7 +12,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.stored.snapshot import Origin
 from jsproto.ops.backup import (
-    Deed,
+    BackupAction,
     InvalidBackup,
     Manifest,
     RestoreConflict,
@@ -163,9 +163,9 @@ def test_streams_that_others_read_from_come_first() -> None:
     )
 
     assert [(each.name, deed) for each, deed in plan] == [
-        ("C", Deed.CREATE),
-        ("A", Deed.RESTORE),
-        ("B", Deed.CREATE),
+        ("C", BackupAction.CREATE),
+        ("A", BackupAction.RESTORE),
+        ("B", BackupAction.CREATE),
     ]
 
 
@@ -174,7 +174,7 @@ def test_what_is_there_is_in_the_way_or_brought_up_to_date() -> None:
     with pytest.raises(RestoreConflict, match="'S' is there already"):
         planned(wanted, there("S", 5), update=False)
 
-    assert planned(wanted, there("S", 5), update=True) == ((wanted[0][0], Deed.UPDATE),)
+    assert planned(wanted, there("S", 5), update=True) == ((wanted[0][0], BackupAction.UPDATE),)
 
 
 def test_what_is_in_the_way_is_compared_with_the_backup_and_the_ways_out_are_named_n109() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from jsproto.core.conversation.conversation import Call, Port
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Now, Sleep, Steps
+from jsproto.core.conversation.procedure import CurrentTime, Sleep, Steps
 from jsproto.errors import (
     ApiError,
     InvalidResponse,
@@ -32,13 +32,18 @@ from jsproto.jetstream.api.config.enums import ConsumerAction
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.requests import cluster, maintenance, manage
 from jsproto.jetstream.api.requests.maintenance import Purge
-from jsproto.jetstream.api.requests.messages import StoredMessage, Which, delete_message, stored_message
+from jsproto.jetstream.api.requests.messages import (
+    MessageSelector,
+    StoredMessage,
+    delete_message,
+    stored_message,
+)
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.stored.direct_batch import BatchOptions, DirectBatch
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.trace.formats.recording import Received, Sent, parse_recording
-from jsproto.wire.client_commands import CommandReader, PubLine
+from jsproto.wire.client_commands import ClientCommandParser, PubLine
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
 from jsproto.wire.parser import Parser
@@ -83,12 +88,12 @@ class Asked(NamedTuple):
 
 def exchanges(path: Path) -> Iterator[Asked]:
     recording = parse_recording(path.read_text(encoding="utf-8"))
-    readers: dict[str, CommandReader] = {}
+    readers: dict[str, ClientCommandParser] = {}
     parsers: dict[str, Parser] = {}
     asked: dict[str, Asked] = {}
     for record in recording.records:
         if isinstance(record, Sent):
-            reader = readers.setdefault(record.conn, CommandReader())
+            reader = readers.setdefault(record.conn, ClientCommandParser())
             for line in reader.feed(record.data):
                 if isinstance(line, PubLine) and line.reply and line.block is None:
                     asked[line.reply] = Asked(line.subject, line.payload, [])
@@ -133,10 +138,10 @@ def _pause(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps
     return maintenance.pause_consumer(api, names[0], names[1], until)
 
 
-def _which(body: dict[str, object]) -> Which:
+def _which(body: dict[str, object]) -> MessageSelector:
     if "start_time" in body:
         body["start_time"] = Timestamp.parse(str(body["start_time"]))
-    return Which(**body)
+    return MessageSelector(**body)
 
 
 def _delete_message(api: ApiSubjects, names: list[str], body: dict[str, object]) -> Steps[object]:
@@ -179,7 +184,7 @@ VERBS: Mapping[str, Ask] = {
     "DIRECT.GET": lambda api, names, body: stored_message(
         api,
         names[0],
-        Which(last_by_subj=".".join(names[1:])) if len(names) > 1 and not body else _which(body),
+        MessageSelector(last_by_subj=".".join(names[1:])) if len(names) > 1 and not body else _which(body),
         direct=True,
     ),
 }
@@ -227,7 +232,7 @@ def said(asked: Asked) -> int | None:
 
 def first(steps: Steps[object]) -> Call:
     step = next(steps)
-    while isinstance(step, Now | Sleep):
+    while isinstance(step, CurrentTime | Sleep):
         step = steps.send(0.0)
     return step
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedNotice
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, SourceKind
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.trace.formats.recording import Received, Sent, Waited, parse_recording
-from jsproto.wire.client_commands import CommandReader, PubLine, SubLine
+from jsproto.wire.client_commands import ClientCommandParser, PubLine, SubLine
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.parser import Parser
@@ -38,7 +38,7 @@ class Replay:
 
     def __init__(self, path: Path, *, restore: bool = False) -> None:
         self.rig = Rig(
-            form=Form.PUSH,
+            form=SourceKind.PUSH,
             pulls={"idle_heartbeat": 0.5, "expires": 1.0, "heartbeat_factor": 3.0, "retry_wait": 0.01},
         )
         self.restore = restore
@@ -65,7 +65,7 @@ class Replay:
     @property
     def parser(self) -> Parser:
         if not hasattr(self, "_parser"):
-            self._parser, self._reader = Parser(any_sid=True), CommandReader()
+            self._parser, self._reader = Parser(any_sid=True), ClientCommandParser()
         return self._parser
 
     def look(self) -> None:

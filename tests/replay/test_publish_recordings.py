@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import StatusError
-from jsproto.jetstream.api.errors import Asked, JetStreamError
+from jsproto.jetstream.api.errors import JetStreamError, RequestContext
 from jsproto.jetstream.api.publishing.fast_ingest import FlowAck, FlowError, FlowGap, ingest_answer
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 from jsproto.jetstream.api.requests.publish import publish
@@ -83,7 +83,9 @@ def test_every_answer_to_a_publish_is_an_acknowledgement_or_a_typed_error(path: 
             continue
         try:
             said = (
-                ingest_answer(payload, Asked()) if each.reply.endswith(".$FI") else pub_ack(payload, Asked())
+                ingest_answer(payload, RequestContext())
+                if each.reply.endswith(".$FI")
+                else pub_ack(payload, RequestContext())
             )
         except JetStreamError as error:
             classes.add(type(error))
@@ -110,7 +112,7 @@ def test_a_publish_with_the_recorded_headers_is_answered_as_it_was(path: Path) -
         procedure.replied(int(ours.reply.rsplit(".", 1)[1]), ("1", ours.reply, "", block, payload), 0.0)
         assert procedure.ended
         if procedure.error is None:
-            assert procedure.take(0.0) == pub_ack(payload, Asked())
+            assert procedure.take(0.0) == pub_ack(payload, RequestContext())
         else:
             assert payload or isinstance(procedure.error, StatusError) or (block or b"")[9:12] == b"503"
 
@@ -130,7 +132,7 @@ def test_a_batch_writes_what_the_recorded_one_wrote_and_ends_as_it_did(name: str
     if eob:
         for message in messages:
             batch.offered(message, 0.0)
-        batch.told(Wish.DRAIN, 0.0)
+        batch.told(StopMode.DRAIN, 0.0)
     answered = 0
     while not batch.ended:
         ours = [each for each in batch.port.commands if isinstance(each, Publish)]

@@ -1,7 +1,7 @@
 """What real servers said to pulls, fed to our machines: every pull ends once, by what the server said, and no counter drifts.
 
 A recording shows one client's pulls. Where a pull was alone on its inbox, a `Fetch` takes its place and hears what the
-server answered. Where several shared an inbox, their statuses can't be told apart, so a `Ledger` follows the sum. The
+server answered. Where several shared an inbox, their statuses can't be told apart, so a `PendingPulls` follows the sum. The
 recordings of a small reference loop (``consume_*``) hold its counters: a `Consume` in its place must ask for the same
 pulls and count the same. An ack that is also a pull (``+NXT``) is a pull like any other.
 """
@@ -21,11 +21,11 @@ from jsproto.errors import Disconnected
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
-from jsproto.jetstream.pull.pending_pulls import Ledger
+from jsproto.jetstream.pull.pending_pulls import PendingPulls
 from jsproto.jetstream.pull.request import Pull, message_size
-from jsproto.jetstream.status import End, Rest, Verdict, judge, pending_of
+from jsproto.jetstream.status import EndReason, Remainder, StatusAction, judge, pending_of
 from jsproto.trace.formats.recording import Happened, Received, Recording, Sent, parse_recording
-from jsproto.wire.client_commands import CommandReader, PubLine, SubLine, UnsubLine
+from jsproto.wire.client_commands import ClientCommandParser, PubLine, SubLine, UnsubLine
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import status_of
@@ -84,7 +84,7 @@ class Line:
         self.steps: list[Step] = list(self._read(recording, conn))
 
     def _read(self, recording: Recording, conn: str) -> Iterator[Step]:
-        reader, parser = CommandReader(), Parser(any_sid=True)
+        reader, parser = ClientCommandParser(), Parser(any_sid=True)
         for record in recording.records:
             if getattr(record, "conn", conn) != conn:
                 continue
@@ -240,8 +240,8 @@ def test_each_pull_that_was_alone_ends_as_the_server_said(path):
             assert len(stand.statuses) <= 1
             for status in stand.statuses:
                 row = judge(*status)
-                assert fetch.reason in {row.end, End.TOO_LARGE}
-                assert row.verdict is not Verdict.UNKNOWN
+                assert fetch.reason in {row.end, EndReason.TOO_LARGE}
+                assert row.verdict is not StatusAction.UNKNOWN
 
 
 @recorded
@@ -249,7 +249,7 @@ def test_what_a_fetch_is_owed_is_what_the_servers_pending_headers_say(path):
     for line in lines_of(path):
         for stand in stands(line):
             status = stand.statuses[0] if stand.statuses else (0, "")
-            if stand.pending is None or "broken" in stand.asked.body or judge(*status).end is End.RESET:
+            if stand.pending is None or "broken" in stand.asked.body or judge(*status).end is EndReason.RESET:
                 continue
             assert stand.owed_at_end is not None
             messages, size = stand.pending
@@ -276,17 +276,17 @@ def test_the_recordings_show_most_ends():
 
     assert seen >= {
         None,
-        End.FILLED,
-        End.NO_MESSAGES,
-        End.EXPIRED,
-        End.BYTES_SPENT,
-        End.TOO_LARGE,
-        End.REFUSED,
-        End.NO_RESPONDERS,
-        End.DELETED,
-        End.FATAL,
-        End.RESET,
-        End.DISCONNECTED,
+        EndReason.FILLED,
+        EndReason.NO_MESSAGES,
+        EndReason.EXPIRED,
+        EndReason.BYTES_SPENT,
+        EndReason.TOO_LARGE,
+        EndReason.REFUSED,
+        EndReason.NO_RESPONDERS,
+        EndReason.DELETED,
+        EndReason.FATAL,
+        EndReason.RESET,
+        EndReason.DISCONNECTED,
     }
 
 
@@ -296,7 +296,7 @@ def test_the_recordings_show_most_ends():
 @recorded
 def test_over_all_pulls_of_an_inbox_the_sum_never_goes_wrong(path):
     for line in lines_of(path):
-        ledgers: dict[str, Ledger] = {}
+        ledgers: dict[str, PendingPulls] = {}
         replies: dict[str, str] = {}
         for number, step in enumerate(line.steps):
             if isinstance(step, Asked):
@@ -306,12 +306,14 @@ def test_over_all_pulls_of_an_inbox_the_sum_never_goes_wrong(path):
                 )
                 token = f"{step.reply}#{number}"
                 replies[token] = step.reply
-                ledgers.setdefault(line.sid_of(step.reply), Ledger()).issue(Pull(token, batch, size, step.at))
+                ledgers.setdefault(line.sid_of(step.reply), PendingPulls()).issue(
+                    Pull(token, batch, size, step.at)
+                )
             elif isinstance(step, Heard) and step.frame[0] in ledgers:
                 follow(ledgers[step.frame[0]], step.frame, replies)
             elif isinstance(step, Gone):
                 for ledger in ledgers.values():
-                    ledger.end_all(End.DISCONNECTED)
+                    ledger.end_all(EndReason.DISCONNECTED)
             for ledger in ledgers.values():
                 for pull in ledger.open.values():
                     assert 0 <= pull.got < pull.batch
@@ -319,7 +321,7 @@ def test_over_all_pulls_of_an_inbox_the_sum_never_goes_wrong(path):
                 assert all(pull.end is not None for pull in ledger.filled.values())
 
 
-def follow(ledger: Ledger, frame: Delivery, replies: dict[str, str]) -> None:
+def follow(ledger: PendingPulls, frame: Delivery, replies: dict[str, str]) -> None:
     """One frame for a ledger. A status on a shared inbox goes to the pull that its numbers fit, else to the oldest."""
     _, subject, reply, block, _ = frame
     if reply:
@@ -331,9 +333,9 @@ def follow(ledger: Ledger, frame: Delivery, replies: dict[str, str]) -> None:
     if status is None or not named:
         return
     row = judge(*status)
-    if row.rest is Rest.ALL:
+    if row.rest is Remainder.ALL:
         for pull in named:
-            ledger.settle(pull, End.RESET, Rest.OWED, None)
+            ledger.settle(pull, EndReason.RESET, Remainder.OWED, None)
     elif row.end is not None:
         pending = pending_of(block or b"")
         fitting = [pull for pull in named if pending is not None and pull.owed == pending[0]]
@@ -348,7 +350,7 @@ def follow(ledger: Ledger, frame: Delivery, replies: dict[str, str]) -> None:
 
 def expired(frame: Delivery) -> bool:
     status = None if frame[2] else status_of(frame[3] or b"")
-    return status is not None and judge(*status).end is End.EXPIRED
+    return status is not None and judge(*status).end is EndReason.EXPIRED
 
 
 @pytest.mark.parametrize(
@@ -416,7 +418,7 @@ NEXTS = sorted(folder().glob("*/ack_nxt.jsonl"))
 )
 def test_an_ack_that_is_also_a_pull_is_counted_as_one_in_each_of_its_forms(path):
     line = lines_of(path)[0]
-    ledger = Ledger()
+    ledger = PendingPulls()
     replies: dict[str, str] = {}
     owed: list[int] = []
     for number, step in enumerate(line.steps):
@@ -432,4 +434,4 @@ def test_an_ack_that_is_also_a_pull_is_counted_as_one_in_each_of_its_forms(path)
     # The first is a plain pull; then +NXT alone, with a number, with JSON, with JSON close by, and with broken JSON.
     assert owed == [1, 1, 2, 2, 1, 1]
     assert ledger.open == {}
-    assert ledger.counts == {End.FILLED: 5, End.FATAL: 1}
+    assert ledger.counts == {EndReason.FILLED: 5, EndReason.FATAL: 1}

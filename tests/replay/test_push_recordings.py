@@ -16,7 +16,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.ack import AckState
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.push.base import Position, PushNotice
+from jsproto.jetstream.push.base import PushNotice, PushProgress
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import Subscribe, ensure
 from jsproto.jetstream.push.subscription import PushSubscription
@@ -134,7 +134,7 @@ def test_heartbeats_say_how_far_the_server_is_and_are_seen_by_nobody(recording):
 
     assert play.numbers == [1, 2, 3, 4]
     assert {message.subject for message in play.messages} == {"s.a"}
-    assert play.sub.position == Position(4, 4)
+    assert play.sub.position == PushProgress(4, 4)
     assert (play.told, play.answers) == ([], [])
 
 
@@ -142,7 +142,7 @@ def test_heartbeats_of_a_filtered_consumer_move_the_stream_sequence_and_are_no_g
     play = Play(recording("push_heartbeat_filtered"))
 
     assert play.numbers == [1]
-    assert play.sub.position == Position(1, 4)
+    assert play.sub.position == PushProgress(1, 4)
     assert play.told == []
 
 

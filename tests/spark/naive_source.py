@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pyspark.sql.datasource import DataSource
 
-from jsproto_spark.options import Read, Settings, Use, Where, Write
+from jsproto_spark.options import ConnectSettings, ReadSettings, Settings, Use, WriteSettings
 from jsproto_spark.read.batch import BatchReader
 from tests.spark.naive_tasks import LeavingReading
 
 
 def looked_up(given, use):
     """Settings as they are looked up in a dictionary: what is written in another way is not there, and nobody says so."""
-    read = Read(min_partitions=int(given.get("minPartitions", 1)), read_mode=given.get("readMode", "auto"))
-    where = Where(stream=given["stream"], servers=given.get("servers", ""))
-    return Settings(use=use, where=where, read=read, write=Write())
+    read = ReadSettings(
+        min_partitions=int(given.get("minPartitions", 1)), read_mode=given.get("readMode", "auto")
+    )
+    where = ConnectSettings(stream=given["stream"], servers=given.get("servers", ""))
+    return Settings(use=use, where=where, read=read, write=WriteSettings())
 
 
 class NaiveSource(DataSource):

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from jsproto.jetstream.errors import DataLost
 from jsproto_spark.read import planning
 from jsproto_spark.read.offsets import Offset
-from jsproto_spark.read.range_scan import Part, Reading
+from jsproto_spark.read.range_scan import Part, RangeScan
 from jsproto_spark.read.release import Release
 from jsproto_spark.read.stream import StreamReader
 
@@ -22,7 +22,9 @@ class NaiveReader(DataSourceStreamReader):
     """An offset is a sequence, and a batch is what lies between two of them. It looks for no loss."""
 
     def __init__(self, settings, schema):
-        self.reading = Reading(evolve(settings, read=evolve(settings.read, fail_on_data_loss=False)), schema)
+        self.reading = RangeScan(
+            evolve(settings, read=evolve(settings.read, fail_on_data_loss=False)), schema
+        )
 
     def initialOffset(self):
         """Latest, or earliest, as it is now."""

@@ -12,11 +12,11 @@ from datetime import timedelta
 import pyarrow as pa
 
 from jsproto.errors import Disconnected
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.rows import Rows
 from jsproto.wire.headers import pairs_of
 from jsproto_spark.connections import client
-from jsproto_spark.read.range_scan import Part, Reading
+from jsproto_spark.read.range_scan import Part, RangeScan
 from jsproto_spark.write.writer import Writing
 
 #: What a direct get appends.
@@ -30,7 +30,7 @@ APPENDED = {
 }
 
 
-class OneLinkReading(Reading):
+class OneLinkReading(RangeScan):
     """Ours as long as its link stands, as with a client that does not connect again; the rest is left to the next attempt."""
 
     def _read(self, part):
@@ -41,18 +41,18 @@ class OneLinkReading(Reading):
             yield batch
 
 
-class ConsumerReading(Reading):
+class ConsumerReading(RangeScan):
     """By consumer, whatever the stream is."""
 
     def parts(self, facts, lo, hi):
         """The same parts, to be read in the same way."""
         return [
-            Part(part.lo, part.hi, Way.CONSUMER, part.created, part.subjects)
+            Part(part.lo, part.hi, ReadMode.CONSUMER, part.created, part.subjects)
             for part in super().parts(facts, lo, hi)
         ]
 
 
-class LeavingReading(Reading):
+class LeavingReading(RangeScan):
     """A consumer that is deleted behind the last row, which nobody may want to see."""
 
     def _read(self, part):

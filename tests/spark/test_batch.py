@@ -21,7 +21,7 @@ from jsproto.errors import Disconnected
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamSource
 from jsproto.jetstream.api.validation.rules import check_consumer
 from jsproto.jetstream.errors import DataLost
-from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
 from jsproto.jetstream.range_read.rows import StoredRows
 from jsproto_io.blocking import connect
 from jsproto_spark.connections import client
@@ -29,7 +29,7 @@ from jsproto_spark.errors import InvalidOption, Unreadable
 from jsproto_spark.options import Use, settings_of
 from jsproto_spark.read import arrow, range_scan
 from jsproto_spark.read.batch import BatchReader
-from jsproto_spark.read.range_scan import Reading
+from jsproto_spark.read.range_scan import RangeScan
 from jsproto_spark.source import JetStreamSource
 from tests.spark.feeding import PAYLOADS, SEQUENCES, fill, new_stream, options, read
 from tests.spark.naive_tasks import ConsumerReading, FirstRows, LeavingReading, OneLinkReading
@@ -40,13 +40,13 @@ pytestmark = pytest.mark.live
 TEXTS_BY_NAME = MapType(StringType(), ArrayType(StringType()))
 
 
-def reader(nc, stream, schema=SEQUENCES, *, kind=Reading, **given):
+def reader(nc, stream, schema=SEQUENCES, *, kind=RangeScan, **given):
     made = JetStreamSource(options(nc, stream, **given)).reader(schema)
     made.reading = kind(made.reading.settings, schema)
     return made
 
 
-def rows(nc, stream, *, kind=Reading, **given):
+def rows(nc, stream, *, kind=RangeScan, **given):
     made = reader(nc, stream, kind=kind, **given)
     return read(made, made.partitions())
 
@@ -145,11 +145,11 @@ def test_both_ways_of_reading_give_the_same(broker, mode):
     made = reader(broker, stream, readMode=mode)
     [part] = made.partitions()
 
-    assert Way[mode.upper()] is part.way
+    assert ReadMode[mode.upper()] is part.way
     assert list(range(1, 101)) == read(made, [part])
 
 
-@trap("4.3", ours=(Reading, list(range(1, 20_001))), naive=(OneLinkReading, Disconnected))
+@trap("4.3", ours=(RangeScan, list(range(1, 20_001))), naive=(OneLinkReading, Disconnected))
 def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monkeypatch, kind, seen):
     monkeypatch.setattr(arrow, "BATCH", 500)  # so that most of it has not come when the first rows are given
     server = start_server()
@@ -170,7 +170,7 @@ def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monk
     assert seen == outcome(sequences)
 
 
-@trap("4.4", ours=(Reading, list(range(1, 51))), naive=(ConsumerReading, Unreadable))
+@trap("4.4", ours=(RangeScan, list(range(1, 51))), naive=(ConsumerReading, Unreadable))
 def test_a_work_queue_is_not_read_by_a_consumer(broker, kind, seen):
     # One that acknowledges nothing is refused there (10084), and one that does would take the messages.
     assert seen == outcome(lambda: rows(broker, new_stream(broker, 50, retention="workqueue"), kind=kind))
@@ -223,7 +223,7 @@ def test_a_mirror_is_read_directly_only_if_it_answers_for_itself(broker, allowed
     assert mirror.info().config.mirror_direct
     plan = reader(broker, mirror)
     [part] = plan.partitions()
-    assert part.way is (Way.DIRECT if allowed else Way.CONSUMER)
+    assert part.way is (ReadMode.DIRECT if allowed else ReadMode.CONSUMER)
     assert list(range(1, 31)) == read(plan, [part])
     assert list(range(1, 31)) == rows(broker, mirror, readMode="consumer")
     assert 7 == made.messages.by_seq(7).seq  # the handle knows the stream, so it may ask directly
@@ -357,14 +357,14 @@ def test_at_the_beginning_a_deletion_is_the_same_as_a_purge_and_the_error_says_s
 def test_a_header_that_is_called_like_one_that_a_direct_get_appends_stays_what_it_is(broker, kind, seen):
     stream = new_stream(broker)
     broker.jetstream().publish(f"{stream.name}.a", headers=[("Nats-Sequence", "77"), ("A", "1")])
-    with stream.read_range(1, 2, way=Way.DIRECT) as runs:
+    with stream.read_range(1, 2, way=ReadMode.DIRECT) as runs:
         [run] = runs
     again = kind(stream.name, run.frames)
 
     assert seen == (again.sequences, again.headers)
 
 
-@trap("4.11", ours=(Reading, 0), naive=(LeavingReading, 1))
+@trap("4.11", ours=(RangeScan, 0), naive=(LeavingReading, 1))
 def test_a_task_of_which_nobody_wants_more_leaves_no_consumer_behind(broker, eventually, kind, seen):
     stream = new_stream(broker, 20_000)
     made = reader(broker, stream, kind=kind)

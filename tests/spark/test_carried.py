@@ -238,7 +238,7 @@ def test_where_jsproto_is_installed_that_one_is_used(given, monkeypatch):
 def test_what_is_packed_is_found_and_shows_its_lines(monkeypatch):
     texts = {"p/__init__.py": "from p import q\n", "p/q.py": "def fail():\n    raise KeyError('here')\n"}
     packed = code_shipping.bz2.compress(code_shipping.json.dumps(texts).encode())
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, code_shipping.Packed(packed)])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, code_shipping.PickledCode(packed)])
     for name in ("p", "p.q"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import p  # noqa: PLC0415 - it is nowhere else

@@ -5,7 +5,16 @@ import re
 import pytest
 
 from jsproto_spark.errors import InvalidColumns, InvalidOption
-from jsproto_spark.read.columns import COLUMNS, MAP, PAIRS, Asked, Fact, chosen, default_columns, places_only
+from jsproto_spark.read.columns import (
+    COLUMNS,
+    MAP,
+    PAIRS,
+    AskedColumns,
+    Fact,
+    chosen,
+    default_columns,
+    places_only,
+)
 
 
 def facts(*asked, headers=None):
@@ -21,30 +30,32 @@ def test_without_a_schema_there_are_the_six_of_the_documentation():
 
 
 def test_any_subset_in_any_order_is_taken():
-    assert [Fact.PAYLOAD, Fact.SEQUENCE] == facts(Asked("payload", "binary"), Asked("sequence", "bigint"))
+    assert [Fact.PAYLOAD, Fact.SEQUENCE] == facts(
+        AskedColumns("payload", "binary"), AskedColumns("sequence", "bigint")
+    )
     assert len(COLUMNS) - 1 == len(
-        facts(*(Asked(each.name, each.type) for each in COLUMNS if each.type != PAIRS))
+        facts(*(AskedColumns(each.name, each.type) for each in COLUMNS if each.type != PAIRS))
     )
 
 
 def test_the_type_of_headers_says_their_form():
-    assert [Fact.HEADERS_MAP] == facts(Asked("headers", MAP))
-    assert [Fact.HEADERS_PAIRS] == facts(Asked("headers", PAIRS), headers="array")
+    assert [Fact.HEADERS_MAP] == facts(AskedColumns("headers", MAP))
+    assert [Fact.HEADERS_PAIRS] == facts(AskedColumns("headers", PAIRS), headers="array")
     with pytest.raises(InvalidOption, match="headersFormat"):
-        facts(Asked("headers", MAP), headers="array")
-    assert [Fact.SEQUENCE] == facts(Asked("sequence", "bigint"), headers="array")
+        facts(AskedColumns("headers", MAP), headers="array")
+    assert [Fact.SEQUENCE] == facts(AskedColumns("sequence", "bigint"), headers="array")
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         ([], "expected at least one column"),
-        ([Asked("Payload", "binary")], "expected columns among subject, sequence"),
-        ([Asked("payload", "string")], "expected column payload as binary, seen string"),
-        ([Asked("headers", "map<string,string>")], "map<string,array<string>> or array<struct"),
-        ([Asked("size", "int"), Asked("size", "int")], "expected column size once"),
-        ([Asked("headers", MAP, nullable=False)], "may be NULL"),
-        ([Asked("reply", "string", nullable=False)], "may be NULL"),
+        ([AskedColumns("Payload", "binary")], "expected columns among subject, sequence"),
+        ([AskedColumns("payload", "string")], "expected column payload as binary, seen string"),
+        ([AskedColumns("headers", "map<string,string>")], "map<string,array<string>> or array<struct"),
+        ([AskedColumns("size", "int"), AskedColumns("size", "int")], "expected column size once"),
+        ([AskedColumns("headers", MAP, nullable=False)], "may be NULL"),
+        ([AskedColumns("reply", "string", nullable=False)], "may be NULL"),
     ],
     ids=["none", "case", "type", "type of headers", "twice", "headers", "reply"],
 )
@@ -56,7 +67,7 @@ def test_another_schema_is_refused_with_what_there_is(asked, said):
 
 
 def test_not_null_is_taken_where_there_is_always_something():
-    assert [Fact.SEQUENCE] == facts(Asked("sequence", "bigint", nullable=False))
+    assert [Fact.SEQUENCE] == facts(AskedColumns("sequence", "bigint", nullable=False))
 
 
 def test_only_what_is_in_a_message_needs_its_content():

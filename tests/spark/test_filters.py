@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto_spark.read.filters import Narrowing, narrowed
+from jsproto_spark.read.filters import FilterPushdown, narrowed
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NS = Timestamp.of(NOON).ns
@@ -29,7 +29,7 @@ FILTERS = st.one_of(
 
 
 def all_of(column, *filters):
-    narrowing = Narrowing()
+    narrowing = FilterPushdown()
     for operator, value in filters:
         narrowing = narrowed(narrowing, operator, column, value)
     return narrowing
@@ -62,7 +62,7 @@ def test_every_message_whose_microsecond_passes_is_in_the_time(filters, us, ns):
 
 
 def test_a_range_of_sequences_is_exact():
-    assert Narrowing(lo=500_001, hi=500_101) == all_of(
+    assert FilterPushdown(lo=500_001, hi=500_101) == all_of(
         "sequence", ("GreaterThanOrEqual", 500_001), ("LessThanOrEqual", 500_100)
     )
 
@@ -92,7 +92,7 @@ def test_a_time_of_another_zone_is_the_same_instant():
     ],
 )
 def test_what_a_stream_does_not_know_narrows_nothing(column, operator, value):
-    assert Narrowing() == narrowed(Narrowing(), operator, column, value)
+    assert FilterPushdown() == narrowed(FilterPushdown(), operator, column, value)
 
 
 def test_subjects_are_those_named_and_only_the_first_filter_counts():
@@ -113,4 +113,4 @@ def test_subjects_are_those_named_and_only_the_first_filter_counts():
     ],
 )
 def test_the_subjects_of_the_options_are_never_left(wished, configured, read):
-    assert read == Narrowing(subjects=wished).within(configured)
+    assert read == FilterPushdown(subjects=wished).within(configured)

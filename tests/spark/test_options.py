@@ -7,7 +7,7 @@ import pytest
 
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto_spark.errors import InvalidOption
-from jsproto_spark.options import OPTIONS, Form, Use, settings_of, values_of
+from jsproto_spark.options import OPTIONS, OptionType, Use, settings_of, values_of
 from tests.spark.naive_source import looked_up
 from tests.spark.page import column_rows, option_rows
 from tests.spark.traps import outcome, trap
@@ -17,20 +17,20 @@ READS = [Use.BATCH_READ, Use.STREAM_READ]
 
 #: A text of each form that is no default.
 TEXTS = {
-    Form.TEXT: "word",
-    Form.FILE: "/a/word",
-    Form.SERVERS: "nats://elsewhere:4222",
-    Form.STREAM: "NAME",
-    Form.CONSUMER: "name",
-    Form.PREFIX: "a.b",
-    Form.API_PREFIX: "a.b",
-    Form.SUBJECT: "a.b",
-    Form.SUBJECTS: "a.*",
-    Form.COUNT: "17",
-    Form.SECONDS: "17s",
-    Form.OFFSET: "17",
-    Form.MOMENT: "1700000000000",
-    Form.VARIABLE: "NAME",
+    OptionType.TEXT: "word",
+    OptionType.FILE: "/a/word",
+    OptionType.SERVERS: "nats://elsewhere:4222",
+    OptionType.STREAM: "NAME",
+    OptionType.CONSUMER: "name",
+    OptionType.PREFIX: "a.b",
+    OptionType.API_PREFIX: "a.b",
+    OptionType.SUBJECT: "a.b",
+    OptionType.SUBJECTS: "a.*",
+    OptionType.COUNT: "17",
+    OptionType.SECONDS: "17s",
+    OptionType.OFFSET: "17",
+    OptionType.MOMENT: "1700000000000",
+    OptionType.VARIABLE: "NAME",
 }
 
 
@@ -67,8 +67,8 @@ def test_keys_come_in_lower_case_and_values_do_not():
 def test_every_option_is_read_by_its_name(option):
     default = option.default
     text = (
-        str(not default).lower() if option.form is Form.FLAG
-        else next(word for word in option.words if word != default) if option.form is Form.WORD
+        str(not default).lower() if option.form is OptionType.FLAG
+        else next(word for word in option.words if word != default) if option.form is OptionType.WORD
         else TEXTS[option.form]
     )  # fmt: skip
     found = values_of({option.name.lower(): text})
@@ -89,7 +89,7 @@ def test_every_option_is_read_by_its_name(option):
     ],
 )
 def test_an_option_that_does_nothing_in_a_use_is_refused_there(option, use):
-    text = (option.words or ("true" if option.form is Form.FLAG else TEXTS.get(option.form),))[0]
+    text = (option.words or ("true" if option.form is OptionType.FLAG else TEXTS.get(option.form),))[0]
 
     assert f"expected option {option.name}" in refused(use, **{option.name: text})
 

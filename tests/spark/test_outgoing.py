@@ -7,11 +7,11 @@ import pytest
 from jsproto.errors import InvalidHeader
 from jsproto_spark.errors import InvalidColumns
 from jsproto_spark.options import Use, settings_of
-from jsproto_spark.read.columns import MAP, PAIRS, Asked
+from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns
 from jsproto_spark.write.rows import outgoing
 
-PAYLOAD = Asked("payload", "binary")
-SUBJECT = Asked("subject", "string")
+PAYLOAD = AskedColumns("payload", "binary")
+SUBJECT = AskedColumns("subject", "string")
 
 
 def made(*schema, **options):
@@ -36,7 +36,7 @@ def test_a_row_is_published_where_it_says_and_the_stream_is_expected():
 
 
 def test_all_rows_go_to_the_subject_of_the_option():
-    [(subject, payload, _)] = messages(made(Asked("payload", "string"), subject="a"), payload=["é"])
+    [(subject, payload, _)] = messages(made(AskedColumns("payload", "string"), subject="a"), payload=["é"])
 
     assert ("a", "é".encode()) == (subject, payload)
 
@@ -48,8 +48,8 @@ def test_bytes_are_bytes():  # B235: payloads read as text
 
 
 def test_an_id_is_the_column_of_that_name_or_of_the_option_or_by_place():
-    by_name = made(PAYLOAD, Asked("msg_id", "string"), subject="a")
-    by_option = made(PAYLOAD, Asked("key", "bigint"), subject="a", msgIdColumn="key")
+    by_name = made(PAYLOAD, AskedColumns("msg_id", "string"), subject="a")
+    by_option = made(PAYLOAD, AskedColumns("key", "bigint"), subject="a", msgIdColumn="key")
     by_place = made(PAYLOAD, subject="a", autoMsgId="true")
 
     assert ("Nats-Msg-Id", "x") in messages(by_name, payload=[b""], msg_id=["x"])[0][2]
@@ -65,7 +65,7 @@ def test_an_id_is_the_column_of_that_name_or_of_the_option_or_by_place():
     ],
 )
 def test_headers_are_taken_in_the_form_in_which_they_are_read(kind, value):
-    out = made(PAYLOAD, Asked("headers", kind), subject="a")
+    out = made(PAYLOAD, AskedColumns("headers", kind), subject="a")
 
     assert (("A", "1"), ("A", "2"), ("B", "3"), ("Nats-Expected-Stream", "S")) == messages(
         out, payload=[b""], headers=[value]
@@ -74,7 +74,7 @@ def test_headers_are_taken_in_the_form_in_which_they_are_read(kind, value):
 
 
 def test_a_map_of_single_values_is_taken_too():
-    out = made(PAYLOAD, Asked("headers", "map<string,string>"), subject="a")
+    out = made(PAYLOAD, AskedColumns("headers", "map<string,string>"), subject="a")
 
     assert ("A", "1") in messages(out, payload=[b""], headers=[[("A", "1")]])[0][2]
     with pytest.raises(InvalidHeader):
@@ -82,7 +82,7 @@ def test_a_map_of_single_values_is_taken_too():
 
 
 def test_the_last_sequence_of_the_subject_is_expected_where_a_row_says_one():
-    out = made(PAYLOAD, Asked("expected_last_subject_sequence", "bigint"), subject="a")
+    out = made(PAYLOAD, AskedColumns("expected_last_subject_sequence", "bigint"), subject="a")
     first, second = messages(out, payload=[b"", b""], expected_last_subject_sequence=[0, None])
 
     assert ("Nats-Expected-Last-Subject-Sequence", "0") in first[2]
@@ -99,19 +99,23 @@ def test_the_last_sequence_of_the_subject_is_expected_where_a_row_says_one():
 )
 def test_null_is_refused_where_there_must_be_something(columns, name):
     with pytest.raises(InvalidColumns, match=f"column {name} of every row"):
-        messages(made(SUBJECT, PAYLOAD, Asked("msg_id", "string")), **columns)
+        messages(made(SUBJECT, PAYLOAD, AskedColumns("msg_id", "string")), **columns)
 
 
 @pytest.mark.parametrize(
     ("schema", "options", "said"),
     [
-        ([PAYLOAD, Asked("sequence", "bigint")], {"subject": "a"}, "seen 'sequence': select"),
-        ([Asked("payload", "int")], {"subject": "a"}, "column payload as binary or string, seen int"),
+        ([PAYLOAD, AskedColumns("sequence", "bigint")], {"subject": "a"}, "seen 'sequence': select"),
+        ([AskedColumns("payload", "int")], {"subject": "a"}, "column payload as binary or string, seen int"),
         ([SUBJECT], {}, "expected a column payload"),
         ([PAYLOAD], {}, "option subject: expected it or a column subject, seen none"),
         ([PAYLOAD, SUBJECT], {"subject": "a"}, "seen both"),
         ([PAYLOAD], {"subject": "a", "msgIdColumn": "key"}, "option msgIdColumn: expected a column key"),
-        ([PAYLOAD, Asked("msg_id", "string")], {"subject": "a", "autoMsgId": "true"}, "option autoMsgId"),
+        (
+            [PAYLOAD, AskedColumns("msg_id", "string")],
+            {"subject": "a", "autoMsgId": "true"},
+            "option autoMsgId",
+        ),
     ],
     ids=["unknown", "type", "no payload", "nowhere", "twice", "no id", "two ids"],
 )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.stream import StreamInfo
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, split
 from jsproto_spark.read.planning import behind, capped, holes, there, vanished, way
 
@@ -83,23 +83,23 @@ def test_what_was_replaced_or_meant_for_others_is_no_loss():
 @pytest.mark.parametrize(
     ("facts", "wished", "version", "seen"),
     [
-        ({"mirror": True, "allow_direct": True}, Way.AUTO, "2.11.0", Way.DIRECT),
-        ({"mirror": True, "allow_direct": True}, Way.CONSUMER, "2.11.0", Way.CONSUMER),
-        ({"mirror": True, "allow_direct": True}, Way.AUTO, "2.10.26", Way.CONSUMER),
-        ({"mirror": True}, Way.AUTO, "2.15.1", Way.CONSUMER),
-        ({"allow_direct": True}, Way.AUTO, "2.15.1", Way.CONSUMER),
-        ({"allow_direct": True, "retention": "workqueue"}, Way.AUTO, "2.15.1", Way.DIRECT),
-        ({"allow_direct": True}, Way.DIRECT, "no version", Way.DIRECT),
-        ({"mirror": True}, Way.DIRECT, "2.15.1", "allow_direct"),
-        ({"retention": "workqueue"}, Way.AUTO, "2.15.1", "allow_direct"),
-        ({"allow_direct": True}, Way.DIRECT, "2.10.26", "expected a server of 2.11 or newer"),
-        ({"allow_direct": True, "retention": "workqueue"}, Way.AUTO, "2.9.10", "2.11"),
+        ({"mirror": True, "allow_direct": True}, ReadMode.AUTO, "2.11.0", ReadMode.DIRECT),
+        ({"mirror": True, "allow_direct": True}, ReadMode.CONSUMER, "2.11.0", ReadMode.CONSUMER),
+        ({"mirror": True, "allow_direct": True}, ReadMode.AUTO, "2.10.26", ReadMode.CONSUMER),
+        ({"mirror": True}, ReadMode.AUTO, "2.15.1", ReadMode.CONSUMER),
+        ({"allow_direct": True}, ReadMode.AUTO, "2.15.1", ReadMode.CONSUMER),
+        ({"allow_direct": True, "retention": "workqueue"}, ReadMode.AUTO, "2.15.1", ReadMode.DIRECT),
+        ({"allow_direct": True}, ReadMode.DIRECT, "no version", ReadMode.DIRECT),
+        ({"mirror": True}, ReadMode.DIRECT, "2.15.1", "allow_direct"),
+        ({"retention": "workqueue"}, ReadMode.AUTO, "2.15.1", "allow_direct"),
+        ({"allow_direct": True}, ReadMode.DIRECT, "2.10.26", "expected a server of 2.11 or newer"),
+        ({"allow_direct": True, "retention": "workqueue"}, ReadMode.AUTO, "2.9.10", "2.11"),
     ],
 )
 def test_how_a_range_is_read_depends_on_the_stream_and_on_the_server(facts, wished, version, seen):
     there = evolve(FACTS, **facts)
 
-    if isinstance(seen, Way):
+    if isinstance(seen, ReadMode):
         assert seen is way(there, wished, version)
     else:
         with pytest.raises(InvalidConfig, match=seen):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.jetstream.errors import DataLost, StreamRecreated
-from jsproto_spark.errors import ChangedQuery, TailLost, Unreadable
+from jsproto_spark.errors import ChangedQuery, StreamTailLost, Unreadable
 from jsproto_spark.read.stream import StreamReader
 from tests.spark.feeding import fill, new_stream
 from tests.spark.naive_streams import CountingReader, NaiveReader, RepairedReader
@@ -284,7 +284,7 @@ def test_a_stream_that_ends_before_what_was_read_is_reported(broker):
     ahead = {**json.loads(query.log[-1]), "seq": 500}
     query.log[-1] = json.dumps(ahead)
 
-    with pytest.raises(TailLost, match="at least 499, which was seen before, seen 10"):
+    with pytest.raises(StreamTailLost, match="at least 499, which was seen before, seen 10"):
         query.plan()
     query.given["failOnDataLoss"] = "false"
     query.crash()
@@ -297,7 +297,7 @@ def test_a_planned_batch_whose_end_the_server_has_lost_is_reported_too(broker):
     query.plan()
     query.log[0] = json.dumps({**json.loads(query.log[0]), "seq": 16})
 
-    with pytest.raises(TailLost, match="at least 15"):
+    with pytest.raises(StreamTailLost, match="at least 15"):
         query.run()
     query.given["failOnDataLoss"] = "false"
     query.crash()

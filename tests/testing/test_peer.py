@@ -11,7 +11,7 @@ from jsproto.testing.peer import (
     msg,
     status,
 )
-from jsproto.wire.client_commands import PubLine, SubLine, Word
+from jsproto.wire.client_commands import ClientVerb, PubLine, SubLine
 
 
 def test_the_script_speaks_first_and_answers_what_it_expects():
@@ -51,7 +51,7 @@ def test_what_is_said_beyond_the_script_is_kept():
     peer = ScriptedServer()
     peer.receive_data(b"SUB a q 1\r\nPUB b 2\r\nhi\r\nPING\r\n")
 
-    assert peer.frames() == [SubLine("a", "q", "1"), PubLine("b", "", None, b"hi"), Word.PING]
+    assert peer.frames() == [SubLine("a", "q", "1"), PubLine("b", "", None, b"hi"), ClientVerb.PING]
     assert peer.frames() == []
 
 

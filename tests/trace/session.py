@@ -21,7 +21,7 @@ from jsproto.core.pubsub.subscription import Subscription
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.delivery.ack import ACK, IN_PROGRESS, NAK, Nak, Term
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 from jsproto.testing import Pair, SimServer
 from jsproto.trace.formats.reading import read_trace
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent
@@ -120,7 +120,7 @@ def recorded() -> bytes:
     consume = play.open(stream.consumer("C").consume(10, expires=10.0, idle_heartbeat=1.0))
     pushed = play.open(js.subscribe("s.*", stream="S", consumer="P"))
     worker = play.open(js.subscribe("s.*", stream="S", consumer="Q", queue="workers"))
-    ordered = play.open(stream.ordered(form=Form.PUSH, idle_heartbeat=1.0))
+    ordered = play.open(stream.ordered(form=SourceKind.PUSH, idle_heartbeat=1.0))
     for number in range(6):
         play.done(
             js.publish(

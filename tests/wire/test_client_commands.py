@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jsproto.wire.client_commands import (
-    Broken,
-    CommandReader,
+    ClientCommandParser,
+    ClientVerb,
     ConnectLine,
+    MalformedCommand,
     PubLine,
     SubLine,
     UnsubLine,
-    Word,
 )
 from tests.pieces import copied
 
@@ -23,7 +23,7 @@ SESSION = (
 )
 COMMANDS = [
     ConnectLine(b'{"a":1}'),
-    Word.PING,
+    ClientVerb.PING,
     SubLine("g.one", "", "7"),
     SubLine("g.*", "q1", "abc-XYZ"),
     PubLine("g.one", "", None, b"hello"),
@@ -35,16 +35,16 @@ COMMANDS = [
     PubLine("g.two", "", None, b"abc"),
     PubLine("g.two", "r", None, b""),
     PubLine("g.ö", "", None, b"\r\n"),
-    Word.PING,
-    Word.PONG,
-    Word.NOTHING,
-    Word.NOTHING,
+    ClientVerb.PING,
+    ClientVerb.PONG,
+    ClientVerb.NOTHING,
+    ClientVerb.NOTHING,
     UnsubLine("7", 0),
 ]
 
 
 def test_a_session_reads_whole_and_byte_by_byte_alike():
-    whole, pieces = CommandReader(), CommandReader()
+    whole, pieces = ClientCommandParser(), ClientCommandParser()
 
     assert whole.feed(SESSION) == COMMANDS
     assert [each for at in range(len(SESSION)) for each in pieces.feed(SESSION[at : at + 1])] == COMMANDS
@@ -54,7 +54,7 @@ def test_a_session_reads_whole_and_byte_by_byte_alike():
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, len(SESSION)), max_size=6))
 def test_cuts_change_nothing(cuts):
-    reader, edges = CommandReader(), [0, *sorted(cuts), len(SESSION)]
+    reader, edges = ClientCommandParser(), [0, *sorted(cuts), len(SESSION)]
     pieces = [SESSION[start:end] for start, end in pairwise(edges)]
 
     assert [each for piece in pieces for each in reader.feed(piece)] == COMMANDS
@@ -81,26 +81,26 @@ def test_cuts_change_nothing(cuts):
     ],
 )
 def test_what_breaks_the_grammar_ends_the_reader(said, text):
-    reader = CommandReader()
+    reader = ClientCommandParser()
 
-    assert reader.feed(b"PING\r\n" + said) == [Word.PING, Broken(text)]
+    assert reader.feed(b"PING\r\n" + said) == [ClientVerb.PING, MalformedCommand(text)]
     assert reader.feed(b"PING\r\n") == []
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_garbage_is_commands_or_one_end(data):
-    commands = CommandReader().feed(data)
+    commands = ClientCommandParser().feed(data)
 
-    assert sum(isinstance(each, Broken) for each in commands) <= 1
-    assert not any(isinstance(each, Broken) for each in commands[:-1])
+    assert sum(isinstance(each, MalformedCommand) for each in commands) <= 1
+    assert not any(isinstance(each, MalformedCommand) for each in commands[:-1])
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, len(SESSION) - 1), st.sampled_from([b"", b"x", b"\r", b"\n", b" "]), st.integers(0, 2))
 def test_a_damaged_session_ends_at_the_same_place_whole_and_byte_by_byte(at, put, gone):
     said = SESSION[:at] + put + SESSION[at + gone :]
-    whole, pieces = CommandReader(), CommandReader()
+    whole, pieces = ClientCommandParser(), ClientCommandParser()
 
     assert [each for i in range(len(said)) for each in pieces.feed(said[i : i + 1])] == whole.feed(said)
     assert pieces.held == whole.held
@@ -108,16 +108,16 @@ def test_a_damaged_session_ends_at_the_same_place_whole_and_byte_by_byte(at, put
 
 @pytest.mark.parametrize("said", [b"PUB a 5\r\nhell\r\n", b"HPUB a 2 5\r\nhell\r\n", b"PUB a 5\r\nhellox"])
 def test_the_end_of_a_payload_at_the_wrong_place_is_seen_with_its_first_byte(said):
-    reader = CommandReader()
+    reader = ClientCommandParser()
     found = [each for at in range(len(said)) for each in reader.feed(said[at : at + 1])]
 
-    assert found == [Broken("Unknown Protocol Operation")]
+    assert found == [MalformedCommand("Unknown Protocol Operation")]
 
 
 @pytest.mark.parametrize("piece", [1448, 65_536])
 def test_a_large_payload_in_small_pieces_is_copied_a_few_times_and_not_once_for_each(piece):
     size = 4 << 20
-    reader = CommandReader(max_payload=size)
+    reader = ClientCommandParser(max_payload=size)
     taken, found = copied(reader.feed, b"PUB a %d\r\n" % size + bytes(size) + b"\r\n", piece)
 
     assert found == [PubLine("a", "", None, bytes(size))]

@@ -10,13 +10,13 @@ import pytest
 from attrs import field, frozen
 
 from jsproto.errors import InvalidConfig, LocalProtocolError
-from jsproto.wire.secret import Secretive, file_name
+from jsproto.wire.secret import RedactedSecret, file_name
 from tests.accounts import USER, creds
 
 
 @final
 @frozen
-class Account(Secretive):
+class Account(RedactedSecret):
     name: str
     password: str | None = field(default=None, repr=False)
     pin: str | None = field(default=None, repr=False)

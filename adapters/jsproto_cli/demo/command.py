@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from jsproto.errors import JsprotoError
 from jsproto_cli.demo import on_asyncio, on_blocking
-from jsproto_cli.demo.story import Ledger, as_text
+from jsproto_cli.demo.story import OrderTally, as_text
 from jsproto_io._testing.nats_server import NatsServer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PATIENCE: Final = 120
 
 #: Name of the adapter -> the story played through it: server URL in, the server's version and the ledger out.
-PLAYS: Final[Mapping[str, Callable[[str], tuple[str, Ledger]]]] = {
+PLAYS: Final[Mapping[str, Callable[[str], tuple[str, OrderTally]]]] = {
     "asyncio": on_asyncio.play,
     "blocking": on_blocking.play,
 }
@@ -48,7 +48,7 @@ def run(words: argparse.Namespace) -> int:
     """Play the story with every adapter; 0 if each number is what it must be, else 1."""
     url: str | None = words.server
     binary: str | None = words.server_binary
-    ledgers: list[Ledger] = []
+    ledgers: list[OrderTally] = []
     problems: list[str] = []
     version = ""
     playing = "nats-server"
@@ -99,7 +99,7 @@ def _too_late(*_: object) -> NoReturn:
     raise TimeoutError("expected the story to be over by now, it is not")
 
 
-def _tell(version: str, ledgers: list[Ledger], problems: list[str]) -> None:
+def _tell(version: str, ledgers: list[OrderTally], problems: list[str]) -> None:
     if ledgers:
         print(f"The ORDERS story on nats-server {version}:\n")
         print(as_text(ledgers), end="\n\n", flush=True)

@@ -17,9 +17,9 @@ from jsproto_cli.demo.story import (
     SAMPLES,
     STREAM,
     SUBJECTS,
-    Fate,
-    Ledger,
-    StreamInTheWay,
+    MessageOutcome,
+    OrderTally,
+    StreamExistsAlready,
     fate,
     message_id,
     order_of,
@@ -36,14 +36,14 @@ SETTLED: Final = 5.0
 TRIES: Final = 20
 
 
-def play(url: str) -> tuple[str, Ledger]:
+def play(url: str) -> tuple[str, OrderTally]:
     """Play it on the server at ``url``; gives the server's version and what was counted."""
     return asyncio.run(_play(url))
 
 
-async def _play(url: str) -> tuple[str, Ledger]:
+async def _play(url: str) -> tuple[str, OrderTally]:
     begun = time.monotonic()
-    ledger = Ledger("asyncio")
+    ledger = OrderTally("asyncio")
     async with connect(url) as nc:
         js = nc.jetstream()
         await _refuse_existing(js)
@@ -66,7 +66,7 @@ async def _refuse_existing(js: AsyncJetStream) -> None:
         await js.stream_info(STREAM)
     except StreamNotFound:
         return
-    raise StreamInTheWay
+    raise StreamExistsAlready
 
 
 async def _empty_stream(js: AsyncJetStream) -> AsyncStream:
@@ -81,7 +81,7 @@ async def _empty_stream(js: AsyncJetStream) -> AsyncStream:
     return orders
 
 
-async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: Ledger) -> None:
+async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: OrderTally) -> None:
     new = await orders.create_consumer(
         durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED
     )
@@ -102,11 +102,11 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: Ledger) -> Non
                 order, delivery = order_of(msg.payload), msg.metadata.num_delivered
                 ledger.delivered("NEW", delivery)
                 what = fate(order, delivery)
-                if what is Fate.ACK:
+                if what is MessageOutcome.ACK:
                     ack = await js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
                     ledger.stored_one(duplicate=ack.duplicate)
                     await msg.ack()
-                elif what is Fate.SEND_BACK:
+                elif what is MessageOutcome.SEND_BACK:
                     await msg.nak()
                 else:
                     await msg.term()
@@ -122,7 +122,7 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: Ledger) -> Non
                 )
                 ledger.stored_one(duplicate=ack.duplicate)
                 await msg.ack()
-                ledger.settled("DISPATCH", Fate.ACK)
+                ledger.settled("DISPATCH", MessageOutcome.ACK)
 
         while not ledger.all_watched():
             msg = await monitor.next(SETTLED)
@@ -136,7 +136,7 @@ async def _story(js: AsyncJetStream, orders: AsyncStream, ledger: Ledger) -> Non
     ledger.consumers = sorted(await orders.consumer_names())
 
 
-async def _look(consumer: AsyncConsumer, ledger: Ledger) -> None:
+async def _look(consumer: AsyncConsumer, ledger: OrderTally) -> None:
     """What the server says at the end; it works acks off in its own time, so ask until none is open."""
     deadline = time.monotonic() + SETTLED
     info = await consumer.info()

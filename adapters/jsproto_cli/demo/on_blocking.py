@@ -16,9 +16,9 @@ from jsproto_cli.demo.story import (
     SAMPLES,
     STREAM,
     SUBJECTS,
-    Fate,
-    Ledger,
-    StreamInTheWay,
+    MessageOutcome,
+    OrderTally,
+    StreamExistsAlready,
     fate,
     message_id,
     order_of,
@@ -35,10 +35,10 @@ SETTLED: Final = 5.0
 TRIES: Final = 20
 
 
-def play(url: str) -> tuple[str, Ledger]:
+def play(url: str) -> tuple[str, OrderTally]:
     """Play it on the server at ``url``; gives the server's version and what was counted."""
     begun = time.monotonic()
-    ledger = Ledger("blocking")
+    ledger = OrderTally("blocking")
     with connect(url) as nc:
         js = nc.jetstream()
         _refuse_existing(js)
@@ -61,7 +61,7 @@ def _refuse_existing(js: SyncJetStream) -> None:
         js.stream_info(STREAM)
     except StreamNotFound:
         return
-    raise StreamInTheWay
+    raise StreamExistsAlready
 
 
 def _empty_stream(js: SyncJetStream) -> SyncStream:
@@ -76,7 +76,7 @@ def _empty_stream(js: SyncJetStream) -> SyncStream:
     return orders
 
 
-def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
+def _story(js: SyncJetStream, orders: SyncStream, ledger: OrderTally) -> None:
     new = orders.create_consumer(durable_name="NEW", filter_subject=CONSUMERS["NEW"], sample_freq=SAMPLED)
     dispatch = orders.create_consumer(
         durable_name="DISPATCH", filter_subject=CONSUMERS["DISPATCH"], sample_freq=SAMPLED
@@ -95,11 +95,11 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
                 order, delivery = order_of(msg.payload), msg.metadata.num_delivered
                 ledger.delivered("NEW", delivery)
                 what = fate(order, delivery)
-                if what is Fate.ACK:
+                if what is MessageOutcome.ACK:
                     ack = js.publish(PROCESSED, msg.payload, msg_id=message_id(order, "processed"))
                     ledger.stored_one(duplicate=ack.duplicate)
                     msg.ack()
-                elif what is Fate.SEND_BACK:
+                elif what is MessageOutcome.SEND_BACK:
                     msg.nak()
                 else:
                     msg.term()
@@ -115,7 +115,7 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
                 )
                 ledger.stored_one(duplicate=ack.duplicate)
                 msg.ack()
-                ledger.settled("DISPATCH", Fate.ACK)
+                ledger.settled("DISPATCH", MessageOutcome.ACK)
 
         while not ledger.all_watched():
             msg = monitor.next(SETTLED)
@@ -129,7 +129,7 @@ def _story(js: SyncJetStream, orders: SyncStream, ledger: Ledger) -> None:
     ledger.consumers = sorted(orders.consumer_names())
 
 
-def _look(consumer: SyncConsumer, ledger: Ledger) -> None:
+def _look(consumer: SyncConsumer, ledger: OrderTally) -> None:
     """What the server says at the end; it works acks off in its own time, so ask until none is open."""
     deadline = time.monotonic() + SETTLED
     info = consumer.info()

@@ -9,7 +9,7 @@ Meanwhile somebody watches. The push consumer MONITOR has no name and wants no a
 message that is there, sees everything that is stored from then on, and is gone when its watcher is. And since NEW and
 DISPATCH are sampled, the server reports every acknowledgement to whoever listens to the samples.
 
-The stage directions here are the same for every adapter, and so is the `Ledger` that an adapter's run fills in; it
+The stage directions here are the same for every adapter, and so is the `OrderTally` that an adapter's run fills in; it
 knows what must be in it at the end and says where that differs.
 """
 
@@ -61,14 +61,14 @@ EXPECTED: Final[dict[str, object]] = {
 FLOORS: Final = {"NEW": (ORDERS + 1, ORDERS), "DISPATCH": (ORDERS - 1, 2 * ORDERS - 1)}
 
 
-class StreamInTheWay(JsprotoError):
+class StreamExistsAlready(JsprotoError):
     """The server has a stream ORDERS already; it is somebody's, so the story is not played there."""
 
     def __init__(self) -> None:
         super().__init__(f"expected a server without a stream {STREAM}, it has one; it was not touched")
 
 
-class Fate(Enum):
+class MessageOutcome(Enum):
     """What is done with one delivery of an order."""
 
     ACK = "ACK"
@@ -76,13 +76,13 @@ class Fate(Enum):
     TERMINATE = "TERMINATE"
 
 
-def fate(order: int, delivery: int) -> Fate:
+def fate(order: int, delivery: int) -> MessageOutcome:
     """What NEW does with an order that is delivered for the ``delivery``-th time (from 1)."""
     if order == TERMINATED:
-        return Fate.TERMINATE
+        return MessageOutcome.TERMINATE
     if order == SENT_BACK and delivery == 1:
-        return Fate.SEND_BACK
-    return Fate.ACK
+        return MessageOutcome.SEND_BACK
+    return MessageOutcome.ACK
 
 
 def payload(order: int) -> bytes:
@@ -101,7 +101,7 @@ def message_id(order: int, step: str) -> str:
 
 
 @define
-class Ledger:
+class OrderTally:
     """What one adapter's run of the story counted; the names are those of `EXPECTED`."""
 
     adapter: str
@@ -132,14 +132,14 @@ class Ledger:
         self.received[consumer] += 1
         self.redelivered += delivery > 1
 
-    def settled(self, consumer: str, what: Fate) -> None:
+    def settled(self, consumer: str, what: MessageOutcome) -> None:
         """A delivery was answered."""
         match what:
-            case Fate.ACK:
+            case MessageOutcome.ACK:
                 self.acked[consumer] += 1
-            case Fate.SEND_BACK:
+            case MessageOutcome.SEND_BACK:
                 self.sent_back += 1
-            case Fate.TERMINATE:
+            case MessageOutcome.TERMINATE:
                 self.terminated += 1
 
     def all_settled(self, consumer: str) -> bool:
@@ -187,7 +187,7 @@ class Ledger:
         return {"adapter": self.adapter, **numbers, "ack_floor": floors, "seconds": round(self.seconds, 4)}
 
 
-def as_text(ledgers: list[Ledger]) -> str:
+def as_text(ledgers: list[OrderTally]) -> str:
     """The ledgers side by side, for people."""
     rows: list[tuple[str, list[str]]] = [
         ("", [ledger.adapter for ledger in ledgers]),

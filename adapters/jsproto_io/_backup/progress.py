@@ -54,7 +54,7 @@ def silent(progress: Progress) -> None:
     """Who asks for no progress hears of none."""
 
 
-class Teller:
+class ProgressReporter:
     """Tells how far it is with one stream; an error that passes by is told too.
 
     Attributes:

@@ -33,14 +33,14 @@ from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Conversation, Stage, Wish
+from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.settleable import Once
+from jsproto.core.conversation.settleable import Settleable
 from jsproto.core.numbers import seconds
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.request_many import RequestMany, Sentinel
 from jsproto.core.pubsub.subscription import Overflow, Subscription
-from jsproto.driver import ANY_TIME, Listener, Seat, Told, busy, seat_of
+from jsproto.driver import ANY_TIME, Listener, Told, WaitSlot, busy, seat_of
 from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError, OutboundFull
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.publishing.puback import PubAck
@@ -53,7 +53,7 @@ from jsproto.jetstream.publish.window import PublishResult, PublishWindow
 from jsproto.jetstream.pull.request import OpenPull
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Rows
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Restore, Snapshot
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -84,7 +84,7 @@ from jsproto_io._client.messages import AsyncCoreMessage, AsyncMessage
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions
 from jsproto_io._client.signatures import show_settings
 from jsproto_io._client.type_parameters import ConversationT_co, ItemT_contra, written
-from jsproto_io._transport.backend import Place
+from jsproto_io._transport.backend import AddrInfo
 
 T = TypeVar("T")
 FeedT = TypeVar("FeedT", bound=Conversation[JsMessage])
@@ -399,7 +399,7 @@ class AsyncClient(Base):
     async def drain(self) -> None:
         """Ask for nothing new, let readers take what is there, then close; at most ``drain_timeout`` seconds."""
         self._at_home()
-        self._connection.tell(None, Wish.DRAIN, self._now())
+        self._connection.tell(None, StopMode.DRAIN, self._now())
         while not self._driver.closed:
             await self._changed()
         await self.close()
@@ -410,7 +410,7 @@ class AsyncClient(Base):
 
     # ------------------------------------------------------------------ settling
 
-    async def settle(self, once: Once, timeout: float | timedelta | None = SETTLE_PATIENCE) -> bool:
+    async def settle(self, once: Settleable, timeout: float | timedelta | None = SETTLE_PATIENCE) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
 
         Args:
@@ -473,7 +473,7 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ probing
 
     @abstractmethod
-    async def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+    async def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
         """The addresses of a name, which are waited for at most so many seconds."""
 
     @abstractmethod
@@ -545,7 +545,7 @@ class AsyncClient(Base):
     def _woken(self, waiter: object) -> Awaitable[object]:
         """Wait until it is woken."""
 
-    async def _taking(self, seat: Seat) -> None:
+    async def _taking(self, seat: WaitSlot) -> None:
         """Wait until there may be an item."""
         if self._kicked != get_ident():
             self._at_home()
@@ -555,7 +555,7 @@ class AsyncClient(Base):
         finally:
             seat.taker = None
 
-    async def _racing(self, seat: Seat, clock: Seat) -> None:
+    async def _racing(self, seat: WaitSlot, clock: WaitSlot) -> None:
         """Wait until there may be an item, or time is up."""
         if self._kicked != get_ident():
             self._at_home()
@@ -565,7 +565,7 @@ class AsyncClient(Base):
         finally:
             seat.taker = clock.taker = None
 
-    async def _watching(self, seat: Seat) -> None:
+    async def _watching(self, seat: WaitSlot) -> None:
         """Wait until a conversation may have come further."""
         if self._kicked != get_ident():
             self._at_home()
@@ -576,7 +576,7 @@ class AsyncClient(Base):
         finally:
             seat.watchers = tuple(each for each in seat.watchers if each is not waiter)
 
-    async def _putting(self, seat: Seat) -> None:
+    async def _putting(self, seat: WaitSlot) -> None:
         """Wait until there may be room."""
         if self._kicked != get_ident():
             self._at_home()
@@ -596,7 +596,7 @@ class AsyncClient(Base):
         finally:
             listener.waiter = None
 
-    async def _changed(self, clock: Seat | None = None) -> None:
+    async def _changed(self, clock: WaitSlot | None = None) -> None:
         """Wait until something changes for the connection as a whole, or time is up."""
         if self._kicked != get_ident():
             self._at_home()
@@ -637,7 +637,7 @@ class Feed(Generic[T_co, ConversationT_co]):
 
     def __init__(self, client: AsyncClient, feed: Conversation[T_co]) -> None:
         self._client = client
-        self._seat: Seat = Seat(client)
+        self._seat: WaitSlot = WaitSlot(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
         self._feed = feed
 
@@ -718,7 +718,7 @@ class Feed(Generic[T_co, ConversationT_co]):
             raise run_dry(self._feed)
         return item
 
-    async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
+    async def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> EndReason | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
         A feed that was not entered is opened for it and closed afterwards. The handler is a function or a coroutine
@@ -766,7 +766,7 @@ class Feed(Generic[T_co, ConversationT_co]):
         await self._watching(Stage.GOING)
         reason_of(self._feed)
 
-    async def ended(self) -> End | None:
+    async def ended(self) -> EndReason | None:
         """Wait until no further item will come; gives how a feed of stored messages ended.
 
         What is at hand can still be taken, and after a ``drain`` somebody has to.
@@ -777,14 +777,14 @@ class Feed(Generic[T_co, ConversationT_co]):
         await self._watching(Stage.ENDED)
         return reason_of(self._feed)
 
-    async def unsubscribe(self) -> End | None:
+    async def unsubscribe(self) -> EndReason | None:
         """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
 
         Raises:
             JetStreamError: the consumer could not be deleted.
             JsprotoError: what else the feed ended with.
         """
-        self._tell(Wish.STOP)
+        self._tell(StopMode.STOP)
         return await self.ended()
 
     async def batches(self) -> AsyncIterator[list[T_co]]:
@@ -838,11 +838,11 @@ class Feed(Generic[T_co, ConversationT_co]):
 
     async def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
-        self._tell(Wish.DRAIN)
+        self._tell(StopMode.DRAIN)
 
     async def stop(self) -> None:
         """Ask for nothing new and end as soon as the server has settled what was asked for."""
-        self._tell(Wish.STOP)
+        self._tell(StopMode.STOP)
 
     async def close(self) -> None:
         """End it now. What was handed out can still be settled."""
@@ -852,7 +852,7 @@ class Feed(Generic[T_co, ConversationT_co]):
         client._at_home()
         client._connection.close(self._feed, client._now())
 
-    def _tell(self, wish: Wish) -> None:
+    def _tell(self, wish: StopMode) -> None:
         client = self._client
         if self._take is _unopened:
             _unopened(self._feed, 0.0)
@@ -881,7 +881,7 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
 
     def __init__(self, client: AsyncClient, window: Conversation[T_co]) -> None:
         self._client = client
-        self._seat: Seat = Seat(client)
+        self._seat: WaitSlot = WaitSlot(client)
         self._put: Callable[[Conversation[T_co], object, float], bool] = _unopened_sink
         self._rest: deque[T_co] = deque()
         self._window = window
@@ -961,7 +961,7 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         """Take no further items, and wait until every one has its result."""
         client = self._client
         client._at_home()
-        client._connection.tell(self._window, Wish.DRAIN, client._now())
+        client._connection.tell(self._window, StopMode.DRAIN, client._now())
         while client._driver.ending(self._window):
             await client._putting(self._seat)
 

@@ -30,7 +30,7 @@ _TURNS: Final = 16
 _AGAIN: Final = 0.02
 
 
-class Kept(Protocol):
+class ThreadedClient(Protocol):
     """What the keeper needs of a client."""
 
     _deadline: float | None
@@ -41,7 +41,7 @@ class Kept(Protocol):
 
 
 @final
-class Doors:
+class TwoLevelLock:
     """A gate that one caller passes, or the keeper."""
 
     __slots__ = ("_inner", "_outer")
@@ -76,7 +76,7 @@ class Doors:
 
 
 @final
-class Keeper:
+class BackgroundThread:
     """The thread. It starts with the first `start`, and ends with `stop`, or when its client is barred.
 
     Attributes:
@@ -86,8 +86,8 @@ class Keeper:
 
     __slots__ = ("_client", "_next", "_nudge", "_over", "_thread", "doors", "eager")
 
-    def __init__(self, client: Kept) -> None:
-        self.doors = Doors()
+    def __init__(self, client: ThreadedClient) -> None:
+        self.doors = TwoLevelLock()
         self.eager = False
         self._client = client
         self._next = 0.0

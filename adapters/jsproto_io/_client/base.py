@@ -27,7 +27,7 @@ from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Sleep, Steps
 from jsproto.core.numbers import seconds
-from jsproto.driver import ANY_TIME, Driver, Order, Seat, no_conversation
+from jsproto.driver import ANY_TIME, Driver, Order, WaitSlot, no_conversation
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
@@ -51,18 +51,18 @@ from jsproto.jetstream.pull.ack_next import AckNext
 from jsproto.jetstream.pull.consume import Consume
 from jsproto.jetstream.pull.fetch import Fetch
 from jsproto.jetstream.pull.request import OpenPull
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.trace.record.recorder import Recorder
 from jsproto.wire.frames import Delivery, Info
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto_io._client.event_logger import Watch, watchers_of
+from jsproto_io._client.event_logger import EventLogger, watchers_of
 from jsproto_io._client.options import ConnectOptions, Servers, check_words, options_of
 from jsproto_io._client.recording import tape_of
 from jsproto_io._layers.proxies import Tunnel, tunnel_of
-from jsproto_io._layers.stack import Layer, Over
+from jsproto_io._layers.stack import ByteFilter, StackedFilter
 from jsproto_io._layers.tls import Filter, TlsFiles
-from jsproto_io._layers.websocket_options import Speaker, WebSocket, speaker
-from jsproto_io._transport.backend import Place
+from jsproto_io._layers.websocket_options import WebSocket, WebSocketClient, speaker
+from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Network, network_here, refuse_real_sockets
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ class Base:
         self._certificates: ssl.SSLContext | TlsFiles = options.get("tls_context") or TlsFiles()
         if isinstance(self._certificates, TlsFiles) and "tls_context" in options:
             self._certificates.context()  # that files are wrong is said at once
-        self._layer: Layer | None = None
+        self._layer: ByteFilter | None = None
         #: Whether the stream refused what was written last: what follows waits for the next link.
         self._broken = False
         #: Whether the layer has answers for a peer that does not read.
@@ -162,7 +162,7 @@ class Base:
         self._jetstream = options.get("jetstream") or JetStream()
         self._watchers = watchers_of(options.get("watch"))
         self._options: Options = options_of(servers, ask=ask, **options)
-        self._speaker: Speaker | None = (
+        self._speaker: WebSocketClient | None = (
             speaker() if any(server.web for server in self._options.servers) else None
         )
         self._begun = False
@@ -243,7 +243,7 @@ class Base:
         words.pop("watch", None)  # and who watches this client would take the end of a probe for its end
         return words
 
-    def _probed(self, server: Server, places: Sequence[Place]) -> list[Server]:
+    def _probed(self, server: Server, places: Sequence[AddrInfo]) -> list[Server]:
         """What probes look at: the server at each of these addresses, or as it is named, where a proxy looks up its name."""
         return [server] if self._named() else at_addresses(server, [str(place[4][0]) for place in places])
 
@@ -281,10 +281,10 @@ class Base:
             else Recorder(self._options, entropy=os.urandom, now=now, tape=tape)
         )
         self._driver = Driver(self._connection, self)
-        self._driver.attend(Watch(self, self._watchers))
+        self._driver.attend(EventLogger(self, self._watchers))
         _CLIENTS.add(self)
 
-    def _opened(self, conversation: Conversation[T], now: float) -> Seat:
+    def _opened(self, conversation: Conversation[T], now: float) -> WaitSlot:
         """Open a conversation; a feed of stored messages makes messages of this client's colour."""
         made = getattr(conversation, "message", None)
         if made is JsMessage:
@@ -369,9 +369,9 @@ class Base:
         else:
             self._write(layer.outgoing())
 
-    def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> Layer:
+    def _layers(self, server: Server, *, secure: bool, tunnel: Tunnel | None) -> ByteFilter:
         """What stands over the stream, from the lowest on: the way through a proxy, TLS, a WebSocket; one of them at least."""
-        layers: list[Layer] = []
+        layers: list[ByteFilter] = []
         if tunnel is not None:
             layers.append(tunnel.layer(server))
         if secure:
@@ -379,7 +379,7 @@ class Base:
             layers.append(Filter(given.context() if isinstance(given, TlsFiles) else given, server))
         if server.web and self._speaker is not None:
             layers.append(self._speaker(self._web, server))
-        return reduce(lambda lower, upper: Over(upper, lower), layers)
+        return reduce(lambda lower, upper: StackedFilter(upper, lower), layers)
 
     def _opened_stream(self, now: float) -> None:
         """The byte stream is open."""
@@ -396,7 +396,7 @@ class Base:
         else:
             self._heard(self._layer, data, now)
 
-    def _heard(self, layer: Layer, data: bytes, now: float) -> None:
+    def _heard(self, layer: ByteFilter, data: bytes, now: float) -> None:
         """They came through a layer."""
         stood = layer.stands
         try:
@@ -564,7 +564,7 @@ def out_of_time(feed: Conversation[T], timeout: float) -> RequestTimeout:
 def run_dry(feed: Conversation[T]) -> JsprotoError:
     """The error for a reader who wants one item more than there are: it says how the feed ended."""
     reason: object = getattr(feed, "reason", None)
-    how = f" ({reason.name})" if isinstance(reason, End) else ""
+    how = f" ({reason.name})" if isinstance(reason, EndReason) else ""
     return feed.too_late(f"expected another item of {type(feed).__name__}, it has ended{how}")
 
 
@@ -573,7 +573,7 @@ def no_result(conversation: Conversation[T]) -> JsprotoError:
     return conversation.too_late(f"expected a result of {type(conversation).__name__}, it ended without")
 
 
-def reason_of(feed: Conversation[T]) -> End | None:
+def reason_of(feed: Conversation[T]) -> EndReason | None:
     """How a feed of stored messages ended; ``None`` before, and for other feeds.
 
     Raises:
@@ -582,7 +582,7 @@ def reason_of(feed: Conversation[T]) -> End | None:
     if feed.ended and feed.error is not None:
         raise feed.error
     reason: object = getattr(feed, "reason", None)
-    return reason if isinstance(reason, End) else None
+    return reason if isinstance(reason, EndReason) else None
 
 
 def pulls_of(feed: Conversation[T], now: float) -> tuple[OpenPull, ...]:

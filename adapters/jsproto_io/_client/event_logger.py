@@ -61,7 +61,7 @@ _SERIOUS: Final[frozenset[Enum]] = frozenset(
 )
 
 
-class Watched(Protocol):
+class LoggedEvent(Protocol):
     """What a watcher may ask of a client."""
 
     @property
@@ -80,7 +80,7 @@ class Watched(Protocol):
         ...
 
 
-Watcher: TypeAlias = Callable[[Watched, Told], None]
+Watcher: TypeAlias = Callable[[LoggedEvent, Told], None]
 
 
 def watchers_of(given: Watcher | Iterable[Watcher] | None) -> tuple[Watcher, ...]:
@@ -99,12 +99,12 @@ def watchers_of(given: Watcher | Iterable[Watcher] | None) -> tuple[Watcher, ...
 
 
 @final
-class Watch:
+class EventLogger:
     """Hears a client for all who watch it."""
 
     __slots__ = ("_client", "_watchers")
 
-    def __init__(self, client: Watched, watchers: tuple[Watcher, ...]) -> None:
+    def __init__(self, client: LoggedEvent, watchers: tuple[Watcher, ...]) -> None:
         self._client = client
         self._watchers = watchers
 

@@ -32,12 +32,12 @@ from jsproto.jetstream.api.requests.system import ServerAnswer
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.delivery.ack import ACK, Verb
-from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 from jsproto.jetstream.publish.batch import BatchPublish
-from jsproto.jetstream.publish.exactly_once import Patience
+from jsproto.jetstream.publish.exactly_once import RetryPolicy
 from jsproto.jetstream.publish.fast_ingest import FastIngest, IngestResult
 from jsproto.jetstream.publish.items import ToPublish
 from jsproto.jetstream.publish.window import PublishResult, PublishWindow
@@ -47,7 +47,7 @@ from jsproto.jetstream.pull.consume_options import OnDeleted
 from jsproto.jetstream.pull.fetch import Fetch
 from jsproto.jetstream.pull.fetch_options import FetchMode
 from jsproto.jetstream.push.subscription import PushSubscription
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangePlan
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Rows
@@ -140,7 +140,7 @@ class SyncJetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish, and send the same again until it is known to be stored; it is stored once.
@@ -177,7 +177,7 @@ class SyncJetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> PubAck:
         """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
@@ -760,7 +760,7 @@ class SyncJetStream:
         self,
         stream: str,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,
@@ -1958,7 +1958,7 @@ class SyncStream:
     def ordered(
         self,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,
@@ -1993,7 +1993,7 @@ class SyncStream:
     def read(
         self,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,
@@ -2031,7 +2031,7 @@ class SyncStream:
         hi: int,
         *,
         subjects: Sequence[str] = (),
-        way: Way = Way.AUTO,
+        way: ReadMode = ReadMode.AUTO,
         created: Timestamp | datetime | None = None,
         fail_on_loss: bool = True,
         headers_only: bool = False,
@@ -2049,7 +2049,7 @@ class SyncStream:
             lo: the first sequence.
             hi: the first sequence behind the range; behind the last one of the stream at most.
             subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `Way.AUTO` is by consumer, but directly on a work queue.
+            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work queue.
             created: when the stream was created, if it must be that very stream.
             fail_on_loss: whether messages that were removed before they were read end it, or are only told.
             headers_only: whether payloads are left out: a consumer sends none, and says their size in a last header ``Nats-Msg-Size``;
@@ -2092,7 +2092,7 @@ class SyncStream:
         hi: int | None = None,
         partitions: int = 1,
         max_messages: int = 0,
-        way: Way = Way.AUTO,
+        way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> RangePlan:
         """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.
@@ -2597,7 +2597,7 @@ class SyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, Fetch[JsMessage]]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
@@ -2651,7 +2651,7 @@ class SyncConsumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> SyncMessage:
         """One message.
 
@@ -2703,7 +2703,7 @@ class SyncConsumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, Consume[JsMessage]]:
         """An endless feed of its messages, which asks for more as they are taken.
 
@@ -2766,7 +2766,7 @@ class SyncConsumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> Feed[SyncMessage, AckNext[JsMessage]]:
         """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
 

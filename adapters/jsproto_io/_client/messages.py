@@ -1,6 +1,6 @@
 """Messages of a consumer that can settle themselves, in both colours.
 
-A message knows the feed that it came through, the feed's context is the `jsproto.driver.Seat` that its client made, and the seat
+A message knows the feed that it came through, the feed's context is the `jsproto.driver.WaitSlot` that its client made, and the seat
 knows the client. That chain of attributes is all that an ack costs beside the ack itself, and it holds after the feed
 is closed: what was handed out can still be settled.
 
@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeVar, cast
 from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.conversation.procedure import Procedure
-from jsproto.core.conversation.settleable import Once
+from jsproto.core.conversation.settleable import Settleable
 from jsproto.driver import ANY_TIME
 from jsproto.errors import OutboundFull
 from jsproto.jetstream.delivery.ack import ACK, InProgress, Nak, Term, Verb
@@ -59,7 +59,7 @@ class AsyncSettler(Protocol):
         """Have it leave soon."""
         ...
 
-    async def settle(self, once: Once) -> bool:
+    async def settle(self, once: Settleable) -> bool:
         """Wait for room and write it."""
         ...
 
@@ -76,7 +76,7 @@ class SyncSettler(Protocol):
         """The newest INFO of the server."""
         ...
 
-    def settle(self, once: Once, *, more: bool = False) -> bool:
+    def settle(self, once: Settleable, *, more: bool = False) -> bool:
         """Write it, as soon as there is room."""
         ...
 

@@ -16,7 +16,7 @@ are sheltered from it, and trio gives it to the main task (`_shelter`).
 What is there already is given without a checkpoint; a reader who has taken everything waits, which is one. So a checkpoint
 costs a run of messages what it costs one message, and nothing is taken before a wait that may be cancelled.
 
-`Ways` is all that trio and anyio differ in.
+`AsyncBackend` is all that trio and anyio differ in.
 """
 
 # ruff: noqa: SLF001 - client and stream are one thing in several classes
@@ -35,7 +35,7 @@ from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
 from jsproto_io._client.async_client import AsyncClient
 from jsproto_io._client.options import AsyncCredentials, ConnectOptions, Servers, asks, nobody
-from jsproto_io._transport.backend import NEVER, Event, Nursery, Place, Scope, Ways
+from jsproto_io._transport.backend import NEVER, AddrInfo, AsyncBackend, Event, Nursery, Scope
 from jsproto_io._transport.network import Linked, wrong_clock
 from jsproto_io._transport.nursery_stream import Stream
 
@@ -59,7 +59,7 @@ class StructuredClient(AsyncClient):
         "_timer",
     )
 
-    WAYS: ClassVar[Ways]
+    WAYS: ClassVar[AsyncBackend]
 
     def __init__(
         self, servers: Servers, credentials: AsyncCredentials | None, options: ConnectOptions
@@ -247,7 +247,7 @@ class StructuredClient(AsyncClient):
         """Do something that waits for a disk, in a thread, to its end."""
         return cast("T", await self.WAYS.aside(work))
 
-    async def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+    async def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
         with self.WAYS.scope(deadline=self.WAYS.now() + patience):
             return await self.WAYS.places(host, port, type=socket.SOCK_STREAM)
         raise TimeoutError

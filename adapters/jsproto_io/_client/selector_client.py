@@ -1,4 +1,4 @@
-"""A client that its caller drives over a `Plug`: what every adapter without an event loop has in common.
+"""A client that its caller drives over a `SelectorTransport`: what every adapter without an event loop has in common.
 
 Theory. `_drive` is one turn: sleep in the plug until something comes or the one deadline is due, feed it, tick, pump. Whoever waits runs
 turns until it is woken. Who comes back after a while catches up with what has come since, before anything of his goes out: the server may
@@ -22,15 +22,15 @@ from jsproto.core.connection.events import Authenticate
 from jsproto.core.connection.server_pool import Server
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.core.numbers import seconds
-from jsproto.driver import Seat
+from jsproto.driver import WaitSlot
 from jsproto.errors import ConnectionClosed, JsprotoError
 from jsproto_io._client.base import answer_of, refusal_of
 from jsproto_io._client.options import ConnectOptions, Credentials, Servers, asks, nobody
-from jsproto_io._client.sync_client import Alone, Barred, SyncClient
-from jsproto_io._transport.backend import Place
+from jsproto_io._client.sync_client import ClosedLock, NoLock, SyncClient
+from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Plugged
 from jsproto_io._transport.resolver import looked_up
-from jsproto_io._transport.selector_socket import OPENED, Lost, Plug
+from jsproto_io._transport.selector_socket import OPENED, ConnectionGone, SelectorTransport
 
 #: A reader that acks faster than this, in seconds, lets the kernel put its acks together. (Who lingers has put them together already.)
 _SOON: Final = 0.001
@@ -42,7 +42,7 @@ _TURNS: Final = 8
 T = TypeVar("T")
 
 
-class PluggedClient(SyncClient):
+class SelectorClient(SyncClient):
     """One connection to one NATS system, driven by whoever waits."""
 
     __slots__ = (
@@ -65,7 +65,7 @@ class PluggedClient(SyncClient):
         pause = seconds("linger", linger, above=False)
         super().__init__(servers, options, ask=asks(credentials))
         self._credentials: Credentials = credentials or nobody
-        self._alone = Alone(self)
+        self._alone = NoLock(self)
         self._now = monotonic
         self._gate = threading.Lock()
         self._feeds = set()
@@ -101,7 +101,7 @@ class PluggedClient(SyncClient):
 
     def close(self) -> None:
         """End everything, wait at most ``close_timeout`` until the server has read what was sent, and hang up."""
-        if not self._begun or isinstance(self._gate, Barred):
+        if not self._begun or isinstance(self._gate, ClosedLock):
             return
         with self._alone:
             try:
@@ -119,11 +119,11 @@ class PluggedClient(SyncClient):
 
     def _plugged(self) -> Plugged:
         """A plug of this machine; who derives from this class may register it with a selector of its own."""
-        return Plug()
+        return SelectorTransport()
 
     def _bar(self, error: JsprotoError) -> None:
         """Give the connection up without a word to the server. Every later verb raises this error."""
-        self._gate = Barred(error)
+        self._gate = ClosedLock(error)
         super()._bar(error)
 
     def _drop(self) -> None:
@@ -148,7 +148,7 @@ class PluggedClient(SyncClient):
         deadline = self._deadline
         self._turn(None if deadline is None else max(0.0, deadline - self._now()))
 
-    def _opened(self, conversation: Conversation[T], now: float) -> Seat:
+    def _opened(self, conversation: Conversation[T], now: float) -> WaitSlot:
         self._come_back()
         return super()._opened(conversation, now)
 
@@ -188,7 +188,7 @@ class PluggedClient(SyncClient):
         self._look_at = now + _LOOK
         if isinstance(happened, bytes):
             self._arrived(happened, now)
-        elif isinstance(happened, Lost):
+        elif isinstance(happened, ConnectionGone):
             self._failed(happened.error)
         elif happened is OPENED:
             self._opened_stream(now)
@@ -243,7 +243,7 @@ class PluggedClient(SyncClient):
         if plug.unsent or self._connection.choked:
             self._connection.transport_unsent(len(plug.unsent), self._now())
 
-    def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+    def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
         return looked_up(host, port, patience)
 
     def _probe(self, server: Server, options: ConnectOptions) -> Self:

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, Protocol, Self, Type
 
 from jsproto.core.callbacks import check_callback, check_result
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Conversation, Stage, Wish
+from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.settleable import Once
+from jsproto.core.conversation.settleable import Settleable
 from jsproto.core.numbers import seconds
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.request_many import RequestMany, Sentinel
 from jsproto.core.pubsub.subscription import Overflow, Subscription
-from jsproto.driver import ANY_TIME, Listener, Seat, Told, seat_of
+from jsproto.driver import ANY_TIME, Listener, Told, WaitSlot, seat_of
 from jsproto.errors import BusyConversation, ConversationClosed, JsprotoError, OutboundFull
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.publishing.puback import PubAck
@@ -46,7 +46,7 @@ from jsproto.jetstream.publish.window import PublishResult, PublishWindow
 from jsproto.jetstream.pull.request import OpenPull
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Rows
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.jetstream.stored.direct_batch import DirectBatch
 from jsproto.jetstream.stored.snapshot import Restore, Snapshot
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -73,7 +73,7 @@ from jsproto_io._client.messages import SyncCoreMessage, SyncMessage
 from jsproto_io._client.options import ConnectOptions
 from jsproto_io._client.signatures import show_settings
 from jsproto_io._client.type_parameters import ConversationT_co, ItemT_contra, written
-from jsproto_io._transport.backend import Place
+from jsproto_io._transport.backend import AddrInfo
 
 #: What a second caller hears.
 IN_USE: Final = (
@@ -99,7 +99,7 @@ class Waiter:
         self.woken = False
 
 
-class Gate(Protocol):
+class ClientLock(Protocol):
     """What a verb passes before it touches anything: a lock, or whatever takes its place when all is over."""
 
     def acquire(self, blocking: bool, /) -> bool:
@@ -112,7 +112,7 @@ class Gate(Protocol):
 
 
 @final
-class Barred:
+class ClosedLock:
     """A gate that nobody passes any more, with the reason."""
 
     __slots__ = ("error",)
@@ -129,7 +129,7 @@ class Barred:
 
 
 @final
-class Alone:
+class NoLock:
     """``with client._alone:`` around everything that touches the connection."""
 
     __slots__ = ("_client",)
@@ -161,9 +161,9 @@ class SyncClient(Base):
     MESSAGE = SyncMessage
     CORE = SyncCoreMessage
 
-    _alone: Alone
+    _alone: NoLock
     _feeds: set[Conversation[object]]
-    _gate: Gate
+    _gate: ClientLock
     _look_at: float
     _now: Callable[[], float]
 
@@ -444,7 +444,7 @@ class SyncClient(Base):
         """
         with self._alone:
             self._catch_up()
-            self._connection.tell(None, Wish.DRAIN, self._now())
+            self._connection.tell(None, StopMode.DRAIN, self._now())
             self._pump()
             while not self._driver.closed and not any(feed.readable for feed in self._feeds):
                 self._drive()
@@ -456,7 +456,7 @@ class SyncClient(Base):
     # ------------------------------------------------------------------ settling
 
     def settle(
-        self, once: Once, timeout: float | timedelta | None = SETTLE_PATIENCE, *, more: bool = False
+        self, once: Settleable, timeout: float | timedelta | None = SETTLE_PATIENCE, *, more: bool = False
     ) -> bool:
         """Write what may be written once, as soon as there is room; ``False`` if it may not be written any more.
 
@@ -514,7 +514,7 @@ class SyncClient(Base):
     # ------------------------------------------------------------------ probing
 
     @abstractmethod
-    def _places(self, host: str, port: int, patience: float) -> Sequence[Place]:
+    def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:
         """The addresses of a name, which are waited for at most so many seconds."""
 
     @abstractmethod
@@ -548,7 +548,7 @@ class SyncClient(Base):
         while not waiter.woken:
             self._drive()
 
-    def _taking(self, seat: Seat) -> None:
+    def _taking(self, seat: WaitSlot) -> None:
         """Wait until there may be an item."""
         waiter = seat.taker = Waiter()
         try:
@@ -556,7 +556,7 @@ class SyncClient(Base):
         finally:
             seat.taker = None
 
-    def _racing(self, seat: Seat, clock: Seat) -> None:
+    def _racing(self, seat: WaitSlot, clock: WaitSlot) -> None:
         """Wait until there may be an item, or time is up."""
         waiter = seat.taker = clock.taker = Waiter()
         try:
@@ -564,7 +564,7 @@ class SyncClient(Base):
         finally:
             seat.taker = clock.taker = None
 
-    def _putting(self, seat: Seat) -> None:
+    def _putting(self, seat: WaitSlot) -> None:
         """Wait until there may be room."""
         waiter = seat.putter = Waiter()
         try:
@@ -580,7 +580,7 @@ class SyncClient(Base):
         finally:
             listener.waiter = None
 
-    def _changed(self, clock: Seat | None = None) -> None:
+    def _changed(self, clock: WaitSlot | None = None) -> None:
         """Wait until something changes for the connection as a whole, or time is up."""
         waiter = Waiter()
         self._driver.wait(waiter)
@@ -617,7 +617,7 @@ class Feed(Generic[T_co, ConversationT_co]):
         self._client = client
         # Items that were taken and did not reach the caller, because of an exception behind the take.
         self._kept: deque[T_co] = deque()
-        self._seat = Seat(client)
+        self._seat = WaitSlot(client)
         self._take: Callable[[Conversation[T_co], float], T_co | NeedData | Ended] = _unopened
         self._feed = feed
 
@@ -725,7 +725,7 @@ class Feed(Generic[T_co, ConversationT_co]):
             raise run_dry(self._feed)
         return item
 
-    def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> End | None:
+    def each(self, handler: Callable[[T_co], object], *, manual_ack: bool = False) -> EndReason | None:
         """Give each item to a handler, until the feed ends; then say why it did.
 
         A feed that was not entered is opened for it and closed afterwards. The handler is called between the turns
@@ -772,7 +772,7 @@ class Feed(Generic[T_co, ConversationT_co]):
         self._watching(Stage.GOING)
         reason_of(self._feed)
 
-    def ended(self) -> End | None:
+    def ended(self) -> EndReason | None:
         """Wait until no further item will come; gives how a feed of stored messages ended.
 
         While items are at hand it returns at once, since only the caller can take them; it is ``None`` then.
@@ -783,14 +783,14 @@ class Feed(Generic[T_co, ConversationT_co]):
         self._watching(Stage.ENDED)
         return reason_of(self._feed)
 
-    def unsubscribe(self) -> End | None:
+    def unsubscribe(self) -> EndReason | None:
         """Stop, and wait for it: a push subscription that owns its consumer waits until that is deleted.
 
         Raises:
             JetStreamError: the consumer could not be deleted.
             JsprotoError: what else the feed ended with.
         """
-        self._tell(Wish.STOP)
+        self._tell(StopMode.STOP)
         return self.ended()
 
     def batches(self) -> Iterator[list[T_co]]:
@@ -859,11 +859,11 @@ class Feed(Generic[T_co, ConversationT_co]):
 
     def drain(self) -> None:
         """Ask for nothing new: the iterator gives what is there, or still owed, and ends."""
-        self._tell(Wish.DRAIN)
+        self._tell(StopMode.DRAIN)
 
     def stop(self) -> None:
         """Ask for nothing new and end as soon as the server has settled what was asked for."""
-        self._tell(Wish.STOP)
+        self._tell(StopMode.STOP)
 
     def close(self) -> None:
         """End it now. What was handed out can still be settled."""
@@ -880,7 +880,7 @@ class Feed(Generic[T_co, ConversationT_co]):
             client._connection.close(self._feed, client._now())
             client._pump()
 
-    def _tell(self, wish: Wish) -> None:
+    def _tell(self, wish: StopMode) -> None:
         client = self._client
         if self._take is _unopened:
             _unopened(self._feed, 0.0)
@@ -913,7 +913,7 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
 
     def __init__(self, client: SyncClient, window: Conversation[T_co]) -> None:
         self._client = client
-        self._seat = Seat(client)
+        self._seat = WaitSlot(client)
         self._rest: deque[T_co] = deque()
         self._window = window
 
@@ -1002,7 +1002,7 @@ class Sink(Generic[T_co, ConversationT_co, ItemT_contra]):
         """Take no further items, and wait until every one has its result."""
         client = self._client
         with client._alone:
-            client._connection.tell(self._window, Wish.DRAIN, client._now())
+            client._connection.tell(self._window, StopMode.DRAIN, client._now())
             while client._driver.ending(self._window):
                 client._putting(self._seat)
 

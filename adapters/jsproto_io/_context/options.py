@@ -19,7 +19,7 @@ from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ContextUnavailable, InvalidContext, InvalidCredentials
 from jsproto.jetstream.context import JetStream
 from jsproto.ops.nats_context import NatsContext
-from jsproto.wire.secret import Secretive, as_secret
+from jsproto.wire.secret import RedactedSecret, as_secret
 from jsproto_io._client.options import ConnectOptions, Credentials
 from jsproto_io._context.references import FILE, NSC, path_of, profile_of, scheme_of, text_of
 from jsproto_io._layers.proxies import SocksProxy
@@ -62,7 +62,7 @@ def arguments_of(settings: NatsContext, environ: Mapping[str, str]) -> ContextOp
 
 @final
 @frozen
-class _WithToken(Secretive):
+class _WithToken(RedactedSecret):
     """Credentials, and a token beside them."""
 
     source: Credentials

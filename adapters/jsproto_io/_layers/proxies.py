@@ -1,10 +1,10 @@
 """The way to servers through a proxy: ``connect(url, proxy="http://user:password@proxy:3128")``, ``socks5://`` likewise, or a tunnel of one's own.
 
-Theory. A `Tunnel` says where to dial instead of the server, and gives a `Layer` that asks for the way to it. Once that stands it changes nothing any
+Theory. A `Tunnel` says where to dial instead of the server, and gives a `ByteFilter` that asks for the way to it. Once that stands it changes nothing any
 more, and what stands over it (TLS, a WebSocket, the connection) is as without it: names of certificates are those of the server, and
 the one deadline of an attempt spans the proxy too. Every adapter dials and covers its streams in the same place, so one tunnel serves them all.
 
-What is said to a proxy is straight-line, so it is a generator (`Talk`), and `Passage` is the layer around it.
+What is said to a proxy is straight-line, so it is a generator (`Talk`), and `ProxyHandshake` is the layer around it.
 
 The proxy looks up the name of the server; here nobody does. It is spoken to in clear: one that wants TLS for itself is not supported.
 """
@@ -21,8 +21,8 @@ from attrs import field, frozen
 
 from jsproto.core.connection.server_pool import Server, split_url
 from jsproto.errors import ConnectFailed, InvalidConfig, LocalProtocolError, shorten
-from jsproto.wire.secret import Secretive, secret_text
-from jsproto_io._layers.stack import Layer
+from jsproto.wire.secret import RedactedSecret, secret_text
+from jsproto_io._layers.stack import ByteFilter
 
 #: Most bytes of one word of a proxy.
 MOST: Final = 65_536
@@ -59,7 +59,7 @@ class Tunnel(Protocol):
         """What is dialled instead of the server; host and port are what counts."""
         ...
 
-    def layer(self, server: Server) -> Layer:
+    def layer(self, server: Server) -> ByteFilter:
         """What asks for the way to this server, on one stream that was dialled."""
         ...
 
@@ -68,7 +68,7 @@ class Tunnel(Protocol):
 
 
 @frozen
-class _Proxy(Secretive):
+class _Proxy(RedactedSecret):
     """A proxy by its address. The password is in no ``repr`` and in no pickle."""
 
     SCHEME: ClassVar[str]
@@ -117,9 +117,9 @@ class HttpProxy(_Proxy):
     SCHEME: ClassVar[str] = "http"
     PORT: ClassVar[int] = 80
 
-    def layer(self, server: Server) -> Layer:
+    def layer(self, server: Server) -> ByteFilter:
         """What asks for the way to a server."""
-        return Passage(self, server, self._talk(server))
+        return ProxyHandshake(self, server, self._talk(server))
 
     def _talk(self, server: Server) -> Talk:
         where = _authority(server)
@@ -143,9 +143,9 @@ class SocksProxy(_Proxy):
     SCHEME: ClassVar[str] = "socks5"
     PORT: ClassVar[int] = 1080
 
-    def layer(self, server: Server) -> Layer:
+    def layer(self, server: Server) -> ByteFilter:
         """What asks for the way to a server."""
-        return Passage(self, server, self._talk(server))
+        return ProxyHandshake(self, server, self._talk(server))
 
     def _talk(self, server: Server) -> Talk:
         methods = b"\0" if self.user is None else b"\0\2"
@@ -186,7 +186,7 @@ def tunnel_of(given: str | Tunnel | None) -> Tunnel | None:
 
 
 @final
-class Passage:
+class ProxyHandshake:
     """One way through a proxy to a server: until the proxy agrees it is talked to, from then on bytes pass as they are."""
 
     __slots__ = ("_held", "_proxy", "_say", "_server", "_talk", "_word", "stands")

@@ -4,7 +4,7 @@ Theory. A layer is a filter between bytes and bytes, the same for every adapter.
 is to be said and gives what must be written. What it has to write of its own accord is ``outgoing``. Nothing here waits, and there is
 no socket in it, so a handshake is bounded by the deadline of the attempt like everything else.
 
-`Over` puts one layer over another and is a layer itself, so a client knows one at most.
+`StackedFilter` puts one layer over another and is a layer itself, so a client knows one at most.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Protocol, final
 
 
-class Layer(Protocol):
+class ByteFilter(Protocol):
     """One filter of one stream, from the first word of its handshake."""
 
     @property
@@ -64,12 +64,12 @@ class Layer(Protocol):
 
 
 @final
-class Over:
+class StackedFilter:
     """The upper layer over the lower one. The upper begins when the lower stands."""
 
     __slots__ = ("_begun", "_lower", "_upper")
 
-    def __init__(self, upper: Layer, lower: Layer) -> None:
+    def __init__(self, upper: ByteFilter, lower: ByteFilter) -> None:
         self._upper = upper
         self._lower = lower
         self._begun = False

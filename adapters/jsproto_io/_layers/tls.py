@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import InvalidConfig, LocalProtocolError, TlsFailed
-from jsproto.wire.secret import Secretive, file_name, secret_text
+from jsproto.wire.secret import RedactedSecret, file_name, secret_text
 
 #: Bytes decrypted at once: those of the largest record (RFC 8446, 5.1). A read gives no more, and first makes room for all that it may give.
 _CHUNK: Final = 16_384
@@ -24,7 +24,7 @@ _CHUNK: Final = 16_384
 
 @final
 @frozen(kw_only=True)
-class TlsFiles(Secretive):
+class TlsFiles(RedactedSecret):
     """Certificates in files of PEM. They are read again at each handshake, so they can be renewed in place.
 
     Attributes:

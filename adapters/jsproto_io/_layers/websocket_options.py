@@ -17,8 +17,8 @@ from jsproto.core.connection.server_pool import Server, url_path
 from jsproto.core.numbers import check_number
 from jsproto.errors import InvalidConfig, InvalidHeader
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto.wire.secret import Secret, Secretive, secret_query
-from jsproto_io._layers.stack import Layer
+from jsproto.wire.secret import RedactedSecret, Secret, secret_query
+from jsproto_io._layers.stack import ByteFilter
 
 #: RFC 9110 "token": fewer names than NATS allows in its own headers.
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
@@ -54,7 +54,7 @@ def _pairs(given: HeaderItems | None) -> tuple[tuple[str, str], ...] | None:
 
 @final
 @frozen(kw_only=True)
-class WebSocket(Secretive):
+class WebSocket(RedactedSecret):
     """How to ask for a WebSocket, where a proxy in front of the server wants more than its address.
 
     Attributes:
@@ -69,38 +69,38 @@ class WebSocket(Secretive):
     max_frame: int = field(default=MAX_PENDING, validator=_count)
 
 
-class Speaker(Protocol):
+class WebSocketClient(Protocol):
     """What makes the layers of a client."""
 
-    def __call__(self, given: WebSocket, server: Server) -> Layer:
+    def __call__(self, given: WebSocket, server: Server) -> ByteFilter:
         """A layer for one stream to this server."""
         ...
 
 
-class Answering(Protocol):
+class WebSocketServer(Protocol):
     """What makes the layers of a server."""
 
-    def __call__(self) -> Layer:
+    def __call__(self) -> ByteFilter:
         """A layer for one stream that was accepted."""
         ...
 
 
-def speaker() -> Speaker:
+def speaker() -> WebSocketClient:
     """What speaks WebSocket here.
 
     Raises:
         InvalidConfig: the library is not installed.
     """
-    return cast("Speaker", _loaded("websocket").Filter)
+    return cast("WebSocketClient", _loaded("websocket").Filter)
 
 
-def answering() -> Answering:
+def answering() -> WebSocketServer:
     """What answers to it.
 
     Raises:
         InvalidConfig: the library is not installed.
     """
-    return cast("Answering", _loaded("websocket_server").Answerer)
+    return cast("WebSocketServer", _loaded("websocket_server").Answerer)
 
 
 def _loaded(name: str) -> ModuleType:

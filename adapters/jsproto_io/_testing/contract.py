@@ -1,6 +1,6 @@
 """What every adapter must do, one check for each promise: the contract that `jsproto_io.testing.check_driver` judges by.
 
-A check is a coroutine function over a `Rig`. It is written once, in the words that all adapters share; for an adapter without
+A check is a coroutine function over a `Harness`. It is written once, in the words that all adapters share; for an adapter without
 ``await`` the rig answers at once, so its coroutine never waits. Its name is the promise.
 """
 
@@ -27,7 +27,7 @@ from jsproto_io._testing.harness import (
     PROMPT,
     SLACK,
     Clause,
-    Rig,
+    Harness,
     a_stream,
     enter,
     equal,
@@ -45,7 +45,7 @@ from jsproto_io._testing.harness import (
 # ------------------------------------------------------------------------------------------------ connecting and ending
 
 
-async def a_client_is_connected_while_it_is_entered(rig: Rig) -> None:
+async def a_client_is_connected_while_it_is_entered(rig: Harness) -> None:
     client = rig.connect()
     holds(not client.closed, "a client that was not entered is not closed")
     async with client as nc:
@@ -61,14 +61,14 @@ async def a_client_is_connected_while_it_is_entered(rig: Rig) -> None:
     await settles(rig, lambda: rig.hosted.connected == 0, "the server sees it go")
 
 
-async def nobody_there_is_an_error_when_it_is_entered(rig: Rig) -> None:
+async def nobody_there_is_an_error_when_it_is_entered(rig: Harness) -> None:
     with rig.hosted.again() as other:
         url = other.url
     error = await failure_of(enter(rig.connect(url, connect_timeout=2.0)))
     holds(isinstance(error, ConnectFailed), f"expected ConnectFailed, got {error!r}")
 
 
-async def a_silent_peer_is_an_error_within_the_connect_timeout(rig: Rig) -> None:
+async def a_silent_peer_is_an_error_within_the_connect_timeout(rig: Harness) -> None:
     rig.hosted.freeze(10.0)
     begun = monotonic()
     error = await failure_of(enter(rig.connect(connect_timeout=0.1)))
@@ -77,7 +77,7 @@ async def a_silent_peer_is_an_error_within_the_connect_timeout(rig: Rig) -> None
     holds(monotonic() - begun < 0.1 + SLACK, "monotonic() - begun < 0.1 + SLACK")
 
 
-async def an_error_of_the_body_is_raised_as_it_is(rig: Rig) -> None:
+async def an_error_of_the_body_is_raised_as_it_is(rig: Harness) -> None:
     ours = ZeroDivisionError("ours")
 
     async def story() -> None:
@@ -87,7 +87,7 @@ async def an_error_of_the_body_is_raised_as_it_is(rig: Rig) -> None:
     holds(await failure_of(story()) is ours, "not another one, and in no group")
 
 
-async def what_is_closed_says_so_and_does_not_wait(rig: Rig) -> None:
+async def what_is_closed_says_so_and_does_not_wait(rig: Harness) -> None:
     client = rig.connect()
     async with client as nc:
         feed = nc.stream(Subscription("a"))
@@ -105,7 +105,7 @@ async def what_is_closed_says_so_and_does_not_wait(rig: Rig) -> None:
     holds(isinstance(error, ConversationClosed), "a client is entered once")
 
 
-async def what_was_published_reaches_the_server_before_the_client_is_gone(rig: Rig) -> None:
+async def what_was_published_reaches_the_server_before_the_client_is_gone(rig: Harness) -> None:
     async with rig.connect() as nc:
         for at in range(90):
             await nc.publish("a", b"%d" % at)
@@ -113,7 +113,7 @@ async def what_was_published_reaches_the_server_before_the_client_is_gone(rig: R
     await hears(rig, lambda heard: heard.count(b"PUB a ") == 90, "all 90")
 
 
-async def a_stuck_peer_does_not_hold_up_closing(rig: Rig) -> None:
+async def a_stuck_peer_does_not_hold_up_closing(rig: Harness) -> None:
     async with rig.connect() as nc:
         rig.hosted.freeze(20.0)
         await nc.publish("a", b"x" * 1_000_000)
@@ -126,7 +126,7 @@ async def a_stuck_peer_does_not_hold_up_closing(rig: Rig) -> None:
     rig.hosted.freeze(0.0)
 
 
-async def a_stuck_peer_does_not_hold_up_draining(rig: Rig) -> None:
+async def a_stuck_peer_does_not_hold_up_draining(rig: Harness) -> None:
     async with rig.connect(drain_timeout=0.1) as nc, nc.stream(Subscription("a")):
         await nc.run(Flush(5.0))
         rig.hosted.freeze(20.0)
@@ -143,7 +143,7 @@ async def a_stuck_peer_does_not_hold_up_draining(rig: Rig) -> None:
 # ------------------------------------------------------------------------------------------------ the three verbs
 
 
-async def one_result_is_given_and_errors_are_raised(rig: Rig) -> None:
+async def one_result_is_given_and_errors_are_raised(rig: Harness) -> None:
     async with rig.connect() as nc:
         info = await nc.run(a_stream())
         holds(info is not None, "info is not None")
@@ -153,7 +153,7 @@ async def one_result_is_given_and_errors_are_raised(rig: Rig) -> None:
         holds(isinstance(error, NoResponders), f"expected NoResponders, got {error!r}")
 
 
-async def many_results_come_each_once_and_in_order(rig: Rig) -> None:
+async def many_results_come_each_once_and_in_order(rig: Harness) -> None:
     async with rig.connect() as nc, nc.stream(Subscription("a.*")) as feed:
         await nc.run(Flush(5.0))
         rig.hosted.publish((f"a.{at}", b"%d" % at) for at in range(2000))
@@ -162,7 +162,7 @@ async def many_results_come_each_once_and_in_order(rig: Rig) -> None:
     await hears(rig, lambda heard: heard.count(b"SUB ") - heard.count(b"UNSUB ") <= 2, "interest is given up")
 
 
-async def several_readers_get_what_is_theirs(rig: Rig) -> None:
+async def several_readers_get_what_is_theirs(rig: Harness) -> None:
     got: dict[str, list[bytes]] = {"a": [], "b": [], "c": []}
     reading: list[str] = []
 
@@ -188,7 +188,7 @@ async def several_readers_get_what_is_theirs(rig: Rig) -> None:
     equal(got, {"a": expected, "b": expected, "c": expected})
 
 
-async def many_inputs_are_sent_each_once_and_have_their_results_in_order(rig: Rig) -> None:
+async def many_inputs_are_sent_each_once_and_have_their_results_in_order(rig: Harness) -> None:
     async with rig.connect() as nc:
         await nc.run(a_stream())
         sink = nc.sink(JS.publish_window(max_pending=10))
@@ -201,7 +201,7 @@ async def many_inputs_are_sent_each_once_and_have_their_results_in_order(rig: Ri
     equal(rig.hosted.stored(), 500)
 
 
-async def a_consumer_is_read_and_acknowledged(rig: Rig) -> None:
+async def a_consumer_is_read_and_acknowledged(rig: Harness) -> None:
     async with rig.connect() as nc:
         await filled(nc, 300)
         got: list[bytes] = []
@@ -216,7 +216,7 @@ async def a_consumer_is_read_and_acknowledged(rig: Rig) -> None:
         await settles(rig, lambda: rig.hosted.unsettled() == 0, "all is acknowledged")
 
 
-async def a_second_reader_of_one_feed_is_told_so(rig: Rig) -> None:
+async def a_second_reader_of_one_feed_is_told_so(rig: Harness) -> None:
     async with rig.connect() as nc, nc.stream(Subscription("a")) as feed:
         errors: list[BaseException | None] = []
 
@@ -235,7 +235,7 @@ async def a_second_reader_of_one_feed_is_told_so(rig: Rig) -> None:
 # ------------------------------------------------------------------------------------------------ bytes and pressure
 
 
-async def bytes_may_come_one_by_one(rig: Rig) -> None:
+async def bytes_may_come_one_by_one(rig: Harness) -> None:
     with rig.hosted.again(piece=1) as slow:
         async with rig.connect(slow.url) as nc, nc.stream(Subscription("a")) as feed:
             for at in range(20):
@@ -243,7 +243,7 @@ async def bytes_may_come_one_by_one(rig: Rig) -> None:
             equal([(await feed.__anext__()).payload for _ in range(20)], [b"%d" % at for at in range(20)])
 
 
-async def publishing_waits_while_the_peer_does_not_read(rig: Rig) -> None:
+async def publishing_waits_while_the_peer_does_not_read(rig: Harness) -> None:
     size, count = 100_000, 300
     async with rig.connect(outbound_high=200_000, outbound_low=50_000) as nc:
         rig.hosted.freeze(0.3)
@@ -259,7 +259,7 @@ async def publishing_waits_while_the_peer_does_not_read(rig: Rig) -> None:
 # ------------------------------------------------------------------------------------------------ links that end
 
 
-async def what_happens_is_told_in_order(rig: Rig) -> None:
+async def what_happens_is_told_in_order(rig: Harness) -> None:
     async with rig.connect() as nc:
         events = nc.events()
         rig.hosted.cut()
@@ -276,7 +276,7 @@ async def what_happens_is_told_in_order(rig: Rig) -> None:
     equal(rig.hosted.accepted, 3)
 
 
-async def what_is_open_goes_on_when_the_link_is_lost(rig: Rig) -> None:
+async def what_is_open_goes_on_when_the_link_is_lost(rig: Harness) -> None:
     async with rig.connect() as nc:
         await filled(nc, 300)
         got: list[bytes] = []
@@ -292,7 +292,7 @@ async def what_is_open_goes_on_when_the_link_is_lost(rig: Rig) -> None:
         holds(nc.stats.connects >= 3, "nc.stats.connects >= 3")
 
 
-async def a_link_that_went_silent_is_left(rig: Rig) -> None:
+async def a_link_that_went_silent_is_left(rig: Harness) -> None:
     async with rig.connect(ping_interval=0.05, max_pings_out=1) as nc:
         events = nc.events()
         rig.hosted.freeze(0.5)
@@ -302,7 +302,7 @@ async def a_link_that_went_silent_is_left(rig: Rig) -> None:
         holds(await nc.run(Flush(5.0)) >= 0.0, "await nc.run(Flush(5.0)) >= 0.0")
 
 
-async def a_ping_is_answered_while_somebody_waits(rig: Rig) -> None:
+async def a_ping_is_answered_while_somebody_waits(rig: Harness) -> None:
     async with rig.connect() as nc, nc.stream(Subscription("a")) as feed:
         await nc.run(Flush(5.0))
         model_of(rig).say(b"PING\r\nMSG a 2 1\r\nx\r\n".replace(b" 2 ", b" %b " % sid_of(rig)))
@@ -314,7 +314,7 @@ async def a_ping_is_answered_while_somebody_waits(rig: Rig) -> None:
 # ------------------------------------------------------------------------------------------------ credentials
 
 
-async def credentials_are_asked_for_at_each_handshake(rig: Rig) -> None:
+async def credentials_are_asked_for_at_each_handshake(rig: Harness) -> None:
     asked: list[str] = []
 
     def who(server: object, _nonce: str) -> Auth:
@@ -330,7 +330,7 @@ async def credentials_are_asked_for_at_each_handshake(rig: Rig) -> None:
     await hears(rig, lambda heard: b"secret1" in heard and b"secret2" in heard, "both answers are said")
 
 
-async def credentials_that_cannot_be_had_are_an_error_that_shows_no_secret(rig: Rig) -> None:
+async def credentials_that_cannot_be_had_are_an_error_that_shows_no_secret(rig: Harness) -> None:
     def who(_server: object, _nonce: str) -> Auth:
         raise ValueError("it is hunter two")
 

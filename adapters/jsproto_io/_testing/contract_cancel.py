@@ -15,9 +15,9 @@ from jsproto.core.pubsub.request import Flush
 from jsproto.core.pubsub.subscription import Subscription
 from jsproto_io._testing.harness import (
     JS,
-    Broken,
     Clause,
-    Rig,
+    Harness,
+    PromiseBroken,
     a_stream,
     equal,
     holds,
@@ -25,7 +25,7 @@ from jsproto_io._testing.harness import (
 )
 
 
-async def a_cancelled_reader_loses_nothing(rig: Rig) -> None:
+async def a_cancelled_reader_loses_nothing(rig: Harness) -> None:
     async with rig.connect() as nc:
         for at in range(1, 400):
             sent: list[bytes] = []
@@ -46,10 +46,10 @@ async def a_cancelled_reader_loses_nothing(rig: Rig) -> None:
             holds(got == sent, f"cancelled at wait {at}")
             if over:
                 return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def a_cancelled_request_gives_up_itself_and_nothing_else(rig: Rig) -> None:
+async def a_cancelled_request_gives_up_itself_and_nothing_else(rig: Harness) -> None:
     async with rig.connect() as nc:
         for at in range(1, 400):
             asked: list[Any] = []
@@ -64,10 +64,10 @@ async def a_cancelled_request_gives_up_itself_and_nothing_else(rig: Rig) -> None
             holds(await nc.run(Flush(5.0)) >= 0.0, "await nc.run(Flush(5.0)) >= 0.0")
             if over:
                 return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Rig) -> None:
+async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Harness) -> None:
     async with rig.connect() as nc:
         await nc.run(a_stream())
         handed = 0
@@ -87,10 +87,10 @@ async def a_cancelled_put_is_put_or_not_and_never_twice(rig: Rig) -> None:
             holds(rig.hosted.stored() == handed, f"cancelled at wait {at}")
             if over:
                 return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def a_cancelled_sink_is_over(rig: Rig) -> None:
+async def a_cancelled_sink_is_over(rig: Harness) -> None:
     async with rig.connect() as nc:
         await nc.run(a_stream())
         for at in range(1, 400):
@@ -105,10 +105,10 @@ async def a_cancelled_sink_is_over(rig: Rig) -> None:
             holds(sink.finished, f"cancelled at wait {at}")
             if over:
                 return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def a_cancelled_life_leaves_nothing(rig: Rig) -> None:
+async def a_cancelled_life_leaves_nothing(rig: Harness) -> None:
     async def story() -> None:
         async with rig.connect() as nc, nc.stream(Subscription("a")) as feed:
             await nc.publish("a", b"x")
@@ -122,18 +122,18 @@ async def a_cancelled_life_leaves_nothing(rig: Rig) -> None:
         )
         if over:
             return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def a_cancelled_close_is_closed_all_the_same(rig: Rig) -> None:
+async def a_cancelled_close_is_closed_all_the_same(rig: Harness) -> None:
     await _ended(rig, lambda nc: nc.close())
 
 
-async def a_cancelled_drain_can_be_closed(rig: Rig) -> None:
+async def a_cancelled_drain_can_be_closed(rig: Harness) -> None:
     await _ended(rig, lambda nc: nc.drain())
 
 
-async def _ended(rig: Rig, end: Callable[[Any], Awaitable[None]]) -> None:
+async def _ended(rig: Harness, end: Callable[[Any], Awaitable[None]]) -> None:
     for at in range(1, 400):
         async with rig.connect() as nc, nc.stream(Subscription("a")):
             over = await rig.cut_short(end(nc), at)
@@ -141,10 +141,10 @@ async def _ended(rig: Rig, end: Callable[[Any], Awaitable[None]]) -> None:
             holds(nc.closed, f"cancelled at wait {at}")
         if over:
             return
-    raise Broken("expected a story that ends")
+    raise PromiseBroken("expected a story that ends")
 
 
-async def an_interrupted_reader_loses_nothing(rig: Rig) -> None:
+async def an_interrupted_reader_loses_nothing(rig: Harness) -> None:
     async with rig.connect() as nc, nc.stream(Subscription("a")) as feed:
         await nc.run(Flush(5.0))
         here = threading.get_ident()
@@ -158,7 +158,7 @@ async def an_interrupted_reader_loses_nothing(rig: Rig) -> None:
         except KeyboardInterrupt:
             timer.join()
         else:
-            raise Broken("expected that Ctrl-C ends the wait")
+            raise PromiseBroken("expected that Ctrl-C ends the wait")
         finally:
             signal.signal(signal.SIGINT, before)
         await nc.publish("a", b"x")

@@ -15,8 +15,8 @@ from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import JsprotoError, shorten
 from jsproto.jetstream.api.config.enums import StorageType
 from jsproto.jetstream.context import JetStream
-from jsproto_io._testing.model_server import Hosted
-from jsproto_io._testing.relay import Relayed
+from jsproto_io._testing.model_server import ModelServer
+from jsproto_io._testing.relay import ServerRelay
 
 JS: Final = JetStream()
 
@@ -33,10 +33,10 @@ PROMPT: Final[dict[str, Any]] = {
 }
 
 
-class Rig(Protocol):
+class Harness(Protocol):
     """What a check can use. Clients, feeds and sinks are the adapter's; their verbs are awaited, whatever its colour."""
 
-    hosted: Hosted | Relayed
+    hosted: ModelServer | ServerRelay
 
     def connect(self, *urls: str, **options: object) -> Any:
         """A client of the hosted server, or of others."""
@@ -55,7 +55,7 @@ class Rig(Protocol):
         ...
 
 
-Check: TypeAlias = Callable[[Rig], Coroutine[Any, Any, None]]
+Check: TypeAlias = Callable[[Harness], Coroutine[Any, Any, None]]
 
 
 @frozen
@@ -80,7 +80,7 @@ async def given(result: object) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-class Broken(JsprotoError, AssertionError):
+class PromiseBroken(JsprotoError, AssertionError):
     """An adapter does not do what every adapter does."""
 
 
@@ -91,7 +91,7 @@ def holds(fact: object, promise: str) -> None:
         Broken: it does not hold.
     """
     if not fact:
-        raise Broken(promise)
+        raise PromiseBroken(promise)
 
 
 def equal(seen: object, expected: object) -> None:
@@ -118,7 +118,7 @@ async def failure_of(verb: Awaitable[object]) -> BaseException | None:
     return None
 
 
-async def settles(rig: Rig, condition: Callable[[], bool], promise: str) -> None:
+async def settles(rig: Harness, condition: Callable[[], bool], promise: str) -> None:
     """Wait until a condition holds, within bounds."""
     end = monotonic() + SLACK
     while not condition():
@@ -132,7 +132,7 @@ async def until_told(events: Any, kind: type[Any]) -> Any:
         if isinstance(event, kind):
             return event
         holds(isinstance(event, Notice), f"expected {kind.__name__}, told {event!r}")
-    raise Broken(f"expected {kind.__name__}, nothing more was told")
+    raise PromiseBroken(f"expected {kind.__name__}, nothing more was told")
 
 
 def a_stream() -> Procedure[Any]:
@@ -149,17 +149,17 @@ async def filled(nc: Any, count: int) -> None:
     await nc.run(JS.stream("S").create_consumer(durable_name="C", ack_wait=timedelta(seconds=0.5)))
 
 
-async def hears(rig: Rig, condition: Callable[[bytes], bool], promise: str) -> None:
+async def hears(rig: Harness, condition: Callable[[bytes], bool], promise: str) -> None:
     """What clients have said is so, within bounds; over TLS nobody knows."""
     await settles(rig, lambda: not rig.hosted.hears or condition(bytes(rig.hosted.heard)), promise)
 
 
-def model_of(rig: Rig) -> Hosted:
+def model_of(rig: Harness) -> ModelServer:
     """The model server."""
-    holds(isinstance(rig.hosted, Hosted), "this takes a model server")
-    return cast("Hosted", rig.hosted)
+    holds(isinstance(rig.hosted, ModelServer), "this takes a model server")
+    return cast("ModelServer", rig.hosted)
 
 
-def sid_of(rig: Rig) -> bytes:
+def sid_of(rig: Harness) -> bytes:
     """The newest subscription."""
     return bytes(rig.hosted.heard).rsplit(b"SUB a ", 1)[1].split(b"\r\n", 1)[0]

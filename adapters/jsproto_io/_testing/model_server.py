@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar, final
 
 from jsproto.testing import SimServer
-from jsproto_io._layers.stack import Layer
+from jsproto_io._layers.stack import ByteFilter
 from jsproto_io._layers.websocket_options import answering
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class _Line:
 
     __slots__ = ("cid", "held", "layer", "stream", "unsent")
 
-    def __init__(self, cid: int, stream: socket.socket, layer: Layer | None) -> None:
+    def __init__(self, cid: int, stream: socket.socket, layer: ByteFilter | None) -> None:
         self.cid = cid
         self.stream = stream
         self.layer = layer
@@ -67,7 +67,7 @@ class _Line:
 
 
 @final
-class Hosted:
+class ModelServer:
     """A context manager: the server lives as long as its body.
 
     Args:
@@ -128,9 +128,9 @@ class Hosted:
         if self._failure is not None and error is None:
             raise self._failure
 
-    def again(self, *, piece: int = 1 << 30) -> Hosted:
+    def again(self, *, piece: int = 1 << 30) -> ModelServer:
         """Another server of this kind."""
-        return Hosted(piece=piece, web=self.web)
+        return ModelServer(piece=piece, web=self.web)
 
     # ------------------------------------------------------------------ from the side
 

@@ -76,7 +76,7 @@ class _Way:
 
 
 @final
-class Relayed:
+class ServerRelay:
     """A context manager: the relay lives as long as its body, and the server longer.
 
     Args:
@@ -135,9 +135,9 @@ class Relayed:
         if self._failure is not None and error is None:
             raise self._failure
 
-    def again(self, *, piece: int = 1 << 30) -> Relayed:
+    def again(self, *, piece: int = 1 << 30) -> ServerRelay:
         """Another relay to the same server."""
-        return Relayed(self._server, self.options, piece=piece)
+        return ServerRelay(self._server, self.options, piece=piece)
 
     # ------------------------------------------------------------------ from the side
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, final
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
-from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.happy_eyeballs import HappyEyeballs
 from jsproto_io._transport.selector_socket import CHUNK
 
 
@@ -26,7 +26,7 @@ class Owner(Protocol):
     _connection: Connection
     _options: Options
     _loop: asyncio.AbstractEventLoop
-    _links: set[Link]
+    _links: set[AsyncioProtocol]
     _now: Callable[[], float]
 
     def _opened_stream(self, now: float) -> None: ...
@@ -41,7 +41,7 @@ class Owner(Protocol):
 
 
 @final
-class Link(asyncio.BufferedProtocol):
+class AsyncioProtocol(asyncio.BufferedProtocol):
     """One byte stream, from dialling to its end.
 
     Attributes:
@@ -165,7 +165,7 @@ class Link(asyncio.BufferedProtocol):
 
 
 async def winner_of(
-    race: Race, spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
+    race: HappyEyeballs, spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
 ) -> socket.socket:
     """A stream to whichever address stands first; each is tried in a task that ``spawn`` starts.
 
@@ -202,7 +202,7 @@ async def winner_of(
     raise race.why
 
 
-async def _tried(race: Race, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
+async def _tried(race: HappyEyeballs, stream: socket.socket, place: Any, won: list[socket.socket]) -> None:
     """See one address to its end, which may be that another has won."""
     try:
         await asyncio.get_running_loop().sock_connect(stream, place)

@@ -14,7 +14,7 @@ from attrs import frozen
 NEVER: Final = float("inf")
 
 #: What a resolver gives: family, type, protocol, canonical name and address.
-Place: TypeAlias = tuple[int, int, int, str, Any]
+AddrInfo: TypeAlias = tuple[int, int, int, str, Any]
 
 
 class Event(Protocol):
@@ -61,7 +61,7 @@ class Nursery(Protocol):
 
 @final
 @frozen(kw_only=True)
-class Ways:
+class AsyncBackend:
     """How one waits here.
 
     Attributes:
@@ -79,5 +79,5 @@ class Ways:
     forever: Callable[[], Awaitable[object]]
     readable: Callable[[socket.socket], Awaitable[object]]
     writable: Callable[[socket.socket], Awaitable[object]]
-    places: Callable[..., Awaitable[Sequence[Place]]]
+    places: Callable[..., Awaitable[Sequence[AddrInfo]]]
     aside: Callable[[Callable[[], Any]], Awaitable[Any]]

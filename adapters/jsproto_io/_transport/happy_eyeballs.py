@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from jsproto_io._transport.backend import Place
+from jsproto_io._transport.backend import AddrInfo
 
 #: Seconds after which the next address is tried beside those that have not answered (RFC 8305 section 8).
 MOMENT: Final = 0.25
@@ -27,7 +27,7 @@ UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 
 
 @final
-class Race:
+class HappyEyeballs:
     """Who of these addresses is connected first.
 
     Args:
@@ -43,7 +43,7 @@ class Race:
 
     __slots__ = ("_left", "moment", "why")
 
-    def __init__(self, host: str, places: Sequence[Place], *, randomize: bool, within: float) -> None:
+    def __init__(self, host: str, places: Sequence[AddrInfo], *, randomize: bool, within: float) -> None:
         self._left = deque(random.sample(places, len(places)) if randomize else places)
         self.moment = min(MOMENT, within / 2 / max(1, len(places)))
         self.why: Exception = OSError(f"no address for {host}")

@@ -18,22 +18,24 @@ from typing import Any, Final, Protocol
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import LocalProtocolError
 from jsproto_io._transport.nursery_stream import Owner
-from jsproto_io._transport.selector_socket import Happened, Lost
+from jsproto_io._transport.selector_socket import ConnectionGone, Happened
 
 
 class Plugged(Protocol):
-    """One byte stream after another, for whoever blocks; see `jsproto_io._transport.selector_socket.Plug`."""
+    """One byte stream after another, for whoever blocks; see `jsproto_io._transport.selector_socket.SelectorTransport`."""
 
     asleep: bool
     broken: OSError | None
     due: float | None
     unsent: bytearray
 
-    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = ...) -> Lost | None:
+    def dial(
+        self, host: str, port: int, *, randomize: bool = False, within: float = ...
+    ) -> ConnectionGone | None:
         """Begin to open a stream; `wait` says what came of it, unless it is clear at once."""
         ...
 
-    def wait(self, patience: float | None) -> bytes | Happened | Lost | None:
+    def wait(self, patience: float | None) -> bytes | Happened | ConnectionGone | None:
         """Sleep until something happens, at most so many seconds, or for ever."""
         ...
 

@@ -17,15 +17,15 @@ from typing import Any, ClassVar, Protocol, final
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server
-from jsproto_io._transport.backend import Event, Nursery, Scope, Ways
-from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.backend import AsyncBackend, Event, Nursery, Scope
+from jsproto_io._transport.happy_eyeballs import HappyEyeballs
 from jsproto_io._transport.selector_socket import CHUNK, taken
 
 
 class Owner(Protocol):
     """The client, as its stream sees it."""
 
-    WAYS: ClassVar[Ways]
+    WAYS: ClassVar[AsyncBackend]
     _connection: Connection
     _options: Options
     _now: Callable[[], float]
@@ -74,7 +74,9 @@ class Stream:
         self._server = server
         options = client._options
         self._bound = options.close_timeout
-        self._race = partial(Race, server.host, randomize=options.randomize, within=options.connect_timeout)
+        self._race = partial(
+            HappyEyeballs, server.host, randomize=options.randomize, within=options.connect_timeout
+        )
         self._opened: socket.socket | None = None
         self._stream: socket.socket
         self._nursery: Nursery
@@ -116,7 +118,7 @@ class Stream:
         raise race.why
 
     async def _tried(
-        self, race: Race, stream: socket.socket, won: list[socket.socket], failed: Event, over: Scope
+        self, race: HappyEyeballs, stream: socket.socket, won: list[socket.socket], failed: Event, over: Scope
     ) -> None:
         """See one address to its end, which may be that another has won."""
         try:

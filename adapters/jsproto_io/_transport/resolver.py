@@ -14,10 +14,10 @@ import threading
 from collections.abc import Sequence
 from typing import final
 
-from jsproto_io._transport.backend import Place
+from jsproto_io._transport.backend import AddrInfo
 
 
-def written_out(host: str, port: int) -> Sequence[Place] | None:
+def written_out(host: str, port: int) -> Sequence[AddrInfo] | None:
     """What a host that is an address stands for, without asking anybody; ``None`` if it is a name.
 
     Raises:
@@ -29,7 +29,7 @@ def written_out(host: str, port: int) -> Sequence[Place] | None:
         return None
 
 
-def looked_up(host: str, port: int, patience: float) -> Sequence[Place]:
+def looked_up(host: str, port: int, patience: float) -> Sequence[AddrInfo]:
     """The addresses of a host, waited for at most so many seconds.
 
     Raises:
@@ -55,7 +55,7 @@ class Lookup:
 
     def __init__(self, host: str, port: int) -> None:
         self._ours, self._theirs = socket.socketpair()
-        self._result: Sequence[Place] | Exception = ()
+        self._result: Sequence[AddrInfo] | Exception = ()
         self._thread = threading.Thread(
             target=self._look, args=(host, port), name="jsproto resolver", daemon=True
         )
@@ -70,7 +70,7 @@ class Lookup:
         """A descriptor that is readable when something is found."""
         return self._ours.fileno()
 
-    def found(self) -> Sequence[Place]:
+    def found(self) -> Sequence[AddrInfo]:
         """What was found.
 
         Raises:

@@ -1,9 +1,9 @@
 """One TCP stream after another that never block, under a selector of its own: the transport of the blocking adapter.
 
-Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open (`OPENED`), bytes came, or it is `Lost`; or
+Theory. Only `wait` sleeps. It gives one thing that happened: the stream is open (`OPENED`), bytes came, or it is `ConnectionGone`; or
 ``None``, for nothing but time. Bytes that the kernel does not take are kept in ``unsent`` and follow as it makes room.
 
-Dialling looks up a name in a thread (`Lookup`), and then lets its addresses `Race`. A race wants to be woken from time to time (``due``), so whoever
+Dialling looks up a name in a thread (`Lookup`), and then lets its addresses `HappyEyeballs`. A race wants to be woken from time to time (``due``), so whoever
 sleeps sleeps no longer than that. Nothing here has a time limit of its own: whoever dialled hangs up when it takes too long.
 
 What is written with more to follow (``more``) lies in the kernel and may wait there for company; it goes with whatever is written next without, when
@@ -11,7 +11,7 @@ What is written with more to follow (``more``) lies in the kernel and may wait t
 it goes at once.
 
 A stream that refuses what is written is ``broken``. What it refused stays in ``unsent``, and so does whatever is written behind it. What has come before is
-still read, and then it is `Lost`.
+still read, and then it is `ConnectionGone`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from time import monotonic, sleep
 from typing import Final, final
 
 from jsproto.errors import LocalProtocolError
-from jsproto_io._transport.backend import Place
-from jsproto_io._transport.happy_eyeballs import Race
+from jsproto_io._transport.backend import AddrInfo
+from jsproto_io._transport.happy_eyeballs import HappyEyeballs
 from jsproto_io._transport.resolver import Lookup, written_out
 
 #: Bytes read at once. From 128 KiB on the C library maps memory anew for each read, which costs more than the read.
@@ -49,7 +49,7 @@ OPENED: Final = Happened.OPENED
 
 
 @final
-class Lost:
+class ConnectionGone:
     """The stream is gone, or could not be opened; ``error`` is ``None`` for an end of stream."""
 
     __slots__ = ("error",)
@@ -59,7 +59,7 @@ class Lost:
 
 
 @final
-class Plug:
+class SelectorTransport:
     """A place for one stream at a time.
 
     Attributes:
@@ -88,7 +88,7 @@ class Plug:
         self._stream: socket.socket | None = None
         self._asked = ("", False, math.inf)
         self._lookup: Lookup | None = None
-        self._race: Race | None = None
+        self._race: HappyEyeballs | None = None
         self._trying: set[socket.socket] = set()
         self._held = False
         self.asleep = False
@@ -112,21 +112,23 @@ class Plug:
             )
         return int(fileno())
 
-    def dial(self, host: str, port: int, *, randomize: bool = False, within: float = math.inf) -> Lost | None:
-        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` and ``within``: see `Race`."""
+    def dial(
+        self, host: str, port: int, *, randomize: bool = False, within: float = math.inf
+    ) -> ConnectionGone | None:
+        """Begin to open a stream; `wait` says what came of it, unless it is clear at once. ``randomize`` and ``within``: see `HappyEyeballs`."""
         self._asked = host, randomize, within
         try:
             places = written_out(host, port)
             lookup = Lookup(host, port) if places is None else None
         except (OSError, ValueError) as error:  # ValueError: a host name that no resolver takes
-            return Lost(error)
+            return ConnectionGone(error)
         if lookup is None:
             return self._begin(places or ())
         self._lookup = lookup
         self._selector.register(lookup, _READ)
         return None
 
-    def wait(self, patience: float | None) -> bytes | Happened | Lost | None:
+    def wait(self, patience: float | None) -> bytes | Happened | ConnectionGone | None:
         """Sleep until something happens, at most so many seconds, or for ever."""
         if self._held and patience != 0.0:
             self._let_go()
@@ -147,7 +149,7 @@ class Plug:
             if broken is None:
                 return None
             self.hang_up()
-            return Lost(broken)
+            return ConnectionGone(broken)
         mask = ready[0][1]
         if mask & selectors.EVENT_WRITE:
             self.write(b"")
@@ -209,12 +211,12 @@ class Plug:
 
     # ------------------------------------------------------------------ opening and reading
 
-    def _begin(self, places: Sequence[Place]) -> Lost | None:
+    def _begin(self, places: Sequence[AddrInfo]) -> ConnectionGone | None:
         host, randomize, within = self._asked
-        self._race = Race(host, places, randomize=randomize, within=within)
+        self._race = HappyEyeballs(host, places, randomize=randomize, within=within)
         return self._next(self._race)
 
-    def _nearer(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Happened | Lost | None:
+    def _nearer(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Happened | ConnectionGone | None:
         """What became of the dialling: addresses were found, a stream stands, one has failed, or another is to be begun."""
         if self._lookup is not None and ready:
             return self._found(self._lookup)
@@ -233,16 +235,16 @@ class Plug:
             begin = True
         return self._next(race) if begin else None
 
-    def _found(self, lookup: Lookup) -> Lost | None:
+    def _found(self, lookup: Lookup) -> ConnectionGone | None:
         try:
             places = lookup.found()
         except (OSError, ValueError) as error:
-            return Lost(error)
+            return ConnectionGone(error)
         finally:
             self._give_up_dialling()
         return self._begin(places)
 
-    def _next(self, race: Race) -> Lost | None:
+    def _next(self, race: HappyEyeballs) -> ConnectionGone | None:
         """Begin one more address, or say that all have failed."""
         stream = race.begun()
         if stream is not None:
@@ -252,7 +254,7 @@ class Plug:
         if self._trying:
             return None
         self._race = None
-        return Lost(race.why)
+        return ConnectionGone(race.why)
 
     def _give_up_dialling(self) -> None:
         """No name is looked up any more, and no address is tried."""
@@ -272,18 +274,18 @@ class Plug:
             with contextlib.suppress(OSError):  # reading says that it is broken
                 self._stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def _read(self, stream: socket.socket) -> bytes | Lost | None:
+    def _read(self, stream: socket.socket) -> bytes | ConnectionGone | None:
         try:
             data = stream.recv(CHUNK)
         except BlockingIOError:
             return None
         except OSError as error:
             self.hang_up()
-            return Lost(error)
+            return ConnectionGone(error)
         if data:
             return data
         self.hang_up()
-        return Lost(None)
+        return ConnectionGone(None)
 
 
 def taken(stream: socket.socket, data: bytes | bytearray, flags: int = 0) -> int:

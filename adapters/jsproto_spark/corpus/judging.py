@@ -17,7 +17,7 @@ from typing import Any, Final, cast, final
 
 from jsproto import __version__
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.trace.formats.recording import Record
 from jsproto.trace.judge.lint import Finding, Lint
 from jsproto.trace.observe.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
@@ -51,7 +51,7 @@ class _Pulls:
             "requested": sum(pull.batch for pull in self.pulls),
             "delivered": sum(pull.got for pull in self.pulls),
             "wasted": sum(max(0, pull.batch - pull.got) for pull in over),
-            "expired": sum(pull.end is End.EXPIRED for pull in over),
+            "expired": sum(pull.end is EndReason.EXPIRED for pull in over),
             "drift": sum(max(0, pull.got - pull.batch) for pull in self.pulls),
             "heartbeats_missed": self.silent,
             "recovery_ms": self.recovered * 1000,
@@ -135,7 +135,7 @@ class Judging:
             case PullOver():
                 code, _, text = fact.pull.status.partition(" ")
                 self._statuses[int(code), text, int(self._at // _HOUR)] += 1
-                if fact.row.end is not End.EXPIRED and fact.pull.consumer in self._pulls:
+                if fact.row.end is not EndReason.EXPIRED and fact.pull.consumer in self._pulls:
                     self._pulls[fact.pull.consumer].lost = self._at
             case Silence():
                 pulls = self._pulls.setdefault(fact.pull.consumer, _Pulls())

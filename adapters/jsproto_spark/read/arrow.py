@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from jsproto.jetstream.range_read.rows import Rows
 from jsproto_spark.read import bulk
-from jsproto_spark.read.columns import MAP, PAIRS, Asked, Column, Fact
+from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns, Column, Fact
 
 T = TypeVar("T")
 
@@ -45,9 +45,11 @@ TYPES: Final[dict[str, pa.DataType]] = {
 }
 
 
-def asked(schema: StructType) -> list[Asked]:
+def asked(schema: StructType) -> list[AskedColumns]:
     """The columns that a schema of Spark asks for."""
-    return [Asked(field.name, field.dataType.simpleString(), field.nullable) for field in schema.fields]
+    return [
+        AskedColumns(field.name, field.dataType.simpleString(), field.nullable) for field in schema.fields
+    ]
 
 
 def arrow_schema(columns: Sequence[Column], schema: StructType) -> pa.Schema:

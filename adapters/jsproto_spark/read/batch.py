@@ -14,17 +14,17 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from jsproto.jetstream.range_read.plan import RangeFacts
-from jsproto_spark.code_shipping import Carrying
+from jsproto_spark.code_shipping import CodeShipping
 from jsproto_spark.options import Settings
-from jsproto_spark.read.filters import Narrowing, narrowed
-from jsproto_spark.read.range_scan import Reading
+from jsproto_spark.read.filters import FilterPushdown, narrowed
+from jsproto_spark.read.range_scan import RangeScan
 
 
-class BatchReader(Carrying, DataSourceReader):
+class BatchReader(CodeShipping, DataSourceReader):
     """The reader of a batch."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
-        self.reading = Reading(settings, schema)
+        self.reading = RangeScan(settings, schema)
 
     def partitions(self) -> list[InputPartition]:
         """The range, in parts."""
@@ -46,7 +46,7 @@ class PushdownReader(BatchReader):
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         super().__init__(settings, schema)
-        self.narrowing = Narrowing()
+        self.narrowing = FilterPushdown()
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
         """Note what narrows the range, and give all of them back: correctness never rests on what is pushed."""

@@ -85,7 +85,7 @@ COLUMNS: Final[tuple[Column, ...]] = (
 
 @final
 @frozen
-class Asked:
+class AskedColumns:
     """A column as a schema asks for it: name, type as Spark writes it, and whether it may be NULL."""
 
     name: str
@@ -107,7 +107,7 @@ def default_columns(headers: str) -> tuple[Column, ...]:
     )
 
 
-def chosen(schema: Iterable[Asked], stream: str, headers: str | None) -> tuple[Column, ...]:
+def chosen(schema: Iterable[AskedColumns], stream: str, headers: str | None) -> tuple[Column, ...]:
     """The columns that a schema asks for, in its order.
 
     Args:

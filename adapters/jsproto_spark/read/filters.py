@@ -26,7 +26,7 @@ _MOST: Final = 100
 
 @final
 @frozen(kw_only=True)
-class Narrowing:
+class FilterPushdown:
     """What is left.
 
     Attributes:
@@ -57,7 +57,7 @@ class Narrowing:
         return both or None
 
 
-def narrowed(before: Narrowing, operator: str, column: str, value: object) -> Narrowing:
+def narrowed(before: FilterPushdown, operator: str, column: str, value: object) -> FilterPushdown:
     """What is left behind one more filter.
 
     Args:
@@ -75,7 +75,7 @@ def narrowed(before: Narrowing, operator: str, column: str, value: object) -> Na
     return before
 
 
-def _by_sequence(before: Narrowing, operator: str, value: object) -> Narrowing:
+def _by_sequence(before: FilterPushdown, operator: str, value: object) -> FilterPushdown:
     values = _all(value) if operator == "In" else (value,)
     if not values or not all(isinstance(each, int) for each in values):
         return before
@@ -93,7 +93,7 @@ def _by_sequence(before: Narrowing, operator: str, value: object) -> Narrowing:
     return evolve(before, lo=max(before.lo, lo), hi=min(ends) if ends else None)
 
 
-def _by_time(before: Narrowing, operator: str, value: object) -> Narrowing:
+def _by_time(before: FilterPushdown, operator: str, value: object) -> FilterPushdown:
     if not isinstance(value, datetime) or value.tzinfo is None:
         return before
     try:
@@ -114,7 +114,7 @@ def _by_time(before: Narrowing, operator: str, value: object) -> Narrowing:
     return evolve(before, since=max(begins, default=None), until=min(ends, default=None))
 
 
-def _by_subject(before: Narrowing, operator: str, value: object) -> Narrowing:
+def _by_subject(before: FilterPushdown, operator: str, value: object) -> FilterPushdown:
     if operator in {"EqualTo", "EqualNullSafe"}:
         wished: tuple[object, ...] = (value,)
     elif operator == "In":

@@ -12,7 +12,7 @@ from typing import Final
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.enums import RetentionPolicy
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePart
 from jsproto.wire.info import release_of
 
@@ -20,7 +20,7 @@ from jsproto.wire.info import release_of
 _BATCHES: Final = (2, 11)
 
 
-def way(facts: RangeFacts, wished: Way, version: str) -> Way:
+def way(facts: RangeFacts, wished: ReadMode, version: str) -> ReadMode:
     """How a range is read: as wished, and without a wish a mirror directly if that can be; its origin has consumers enough.
 
     Args:
@@ -34,10 +34,10 @@ def way(facts: RangeFacts, wished: Way, version: str) -> Way:
     release = release_of(version)
     batches = release is None or release >= _BATCHES
     chosen = wished
-    if wished is Way.AUTO and facts.mirror and facts.allow_direct and batches:
-        chosen = Way.DIRECT
+    if wished is ReadMode.AUTO and facts.mirror and facts.allow_direct and batches:
+        chosen = ReadMode.DIRECT
     chosen = facts.way(chosen)
-    if chosen is Way.DIRECT and not batches:
+    if chosen is ReadMode.DIRECT and not batches:
         raise InvalidConfig(
             f"expected a server of 2.11 or newer, which answers direct gets in batches, seen {version}"
         )

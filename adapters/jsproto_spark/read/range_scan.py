@@ -20,7 +20,7 @@ from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.patterns import collide
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePlan, plan_of
 from jsproto.jetstream.range_read.reader import RangeReader
 from jsproto.jetstream.range_read.rows import Rows
@@ -38,7 +38,7 @@ _ASKED: Final = 16
 #: What people write between subjects instead of a comma. A subject may have it, but hardly any has.
 _NO_COMMAS: Final = ";|"
 
-_WAYS = {"auto": Way.AUTO, "consumer": Way.CONSUMER, "direct": Way.DIRECT}
+_WAYS = {"auto": ReadMode.AUTO, "consumer": ReadMode.CONSUMER, "direct": ReadMode.DIRECT}
 
 
 class Part(InputPartition):
@@ -53,7 +53,7 @@ class Part(InputPartition):
     """
 
     def __init__(
-        self, lo: int, hi: int, way: Way, created: Timestamp | None, subjects: tuple[str, ...]
+        self, lo: int, hi: int, way: ReadMode, created: Timestamp | None, subjects: tuple[str, ...]
     ) -> None:
         super().__init__((lo, hi))
         self.lo = lo
@@ -63,7 +63,7 @@ class Part(InputPartition):
         self.subjects = subjects
 
 
-class Reading:
+class RangeScan:
     """One read, as the options and the schema say: what goes from the driver to the tasks."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:

@@ -28,22 +28,22 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from jsproto.jetstream.range_read.plan import RangeFacts
-from jsproto_spark.code_shipping import Carrying
+from jsproto_spark.code_shipping import CodeShipping
 from jsproto_spark.connections import forget
 from jsproto_spark.errors import naming, recreated, shrunk
 from jsproto_spark.options import Settings
 from jsproto_spark.read import planning
 from jsproto_spark.read.offsets import Offset, asked_for, meaning, same_query, unread
-from jsproto_spark.read.range_scan import Reading
+from jsproto_spark.read.range_scan import RangeScan
 from jsproto_spark.read.release import Release
 
 
-class StreamReader(Carrying, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(CodeShipping, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of one streaming query."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         where, read = settings.where, settings.read
-        self.reading = Reading(settings, schema)
+        self.reading = RangeScan(settings, schema)
         said = where.stream, read.subjects, where.domain, where.api_prefix
         self.what = meaning(*said)
         self.wished = asked_for(*said)

@@ -17,7 +17,7 @@ from jsproto.jetstream.api.publishing.options import EXPECTED_LAST_SUBJECT_SEQUE
 from jsproto.wire.headers import Headers
 from jsproto_spark.errors import InvalidColumns
 from jsproto_spark.options import Settings
-from jsproto_spark.read.columns import MAP, PAIRS, Asked
+from jsproto_spark.read.columns import MAP, PAIRS, AskedColumns
 
 #: Subject, payload and headers, as a publish window takes them.
 Item: TypeAlias = tuple[str, bytes, Headers | None]
@@ -34,7 +34,7 @@ SINK_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 @final
 @frozen(kw_only=True)
-class Outgoing:
+class RowPublisher:
     """How rows of one schema become messages.
 
     Attributes:
@@ -105,7 +105,7 @@ class Outgoing:
         )
 
 
-def outgoing(schema: Iterable[Asked], settings: Settings) -> Outgoing:
+def outgoing(schema: Iterable[AskedColumns], settings: Settings) -> RowPublisher:
     """How rows of this schema become messages.
 
     Raises:
@@ -139,7 +139,7 @@ def outgoing(schema: Iterable[Asked], settings: Settings) -> Outgoing:
         raise InvalidColumns(
             f"stream {where.stream!r}, see option subject: expected it or a column subject, seen {seen}"
         )
-    return Outgoing(
+    return RowPublisher(
         stream=where.stream,
         subject=write.subject,
         ids=ids,

@@ -25,10 +25,10 @@ from jsproto.errors import NoResponders
 from jsproto.jetstream.api.validation.publish_rules import check_window, refuse
 from jsproto.jetstream.publish.window import PublishResult, PublishWindow
 from jsproto_io._client.sync_client import Sink
-from jsproto_spark.code_shipping import Carrying
+from jsproto_spark.code_shipping import CodeShipping
 from jsproto_spark.connections import asking, client
 from jsproto_spark.errors import Unreadable, naming
-from jsproto_spark.options import Settings, Where, Write
+from jsproto_spark.options import ConnectSettings, Settings, WriteSettings
 from jsproto_spark.read.arrow import asked
 from jsproto_spark.write.rows import outgoing
 
@@ -145,7 +145,7 @@ class Writing:
         )
 
 
-def _wait_for_room(write: Write, where: Where) -> float:
+def _wait_for_room(write: WriteSettings, where: ConnectSettings) -> float:
     """Seconds that a row may wait for room.
 
     While there is a link, each message ends within ``ackTimeout``, and so room comes. Without a link none comes: a task would wait for a server
@@ -167,7 +167,7 @@ def _answered(stream: str) -> Generator[None]:
         ) from None
 
 
-class BatchWriter(Carrying, DataSourceArrowWriter):
+class BatchWriter(CodeShipping, DataSourceArrowWriter):
     """The writer of a batch."""
 
     def __init__(self, settings: Settings, schema: StructType, *, overwrite: bool) -> None:
@@ -186,7 +186,7 @@ class BatchWriter(Carrying, DataSourceArrowWriter):
         self.writing.aborted(messages, "batch")
 
 
-class StreamWriter(Carrying, DataSourceStreamArrowWriter):
+class StreamWriter(CodeShipping, DataSourceStreamArrowWriter):
     """The writer of a streaming query; Spark makes one for each micro-batch."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:

@@ -14,12 +14,12 @@ from attrs import field, frozen
 
 from jsproto.core.connection.server_pool import Server, text_of_utf8
 from jsproto.errors import InvalidConfig
-from jsproto.wire.secret import Secret, Secretive, secret_bytes, secret_text
+from jsproto.wire.secret import RedactedSecret, Secret, secret_bytes, secret_text
 
 
 @final
 @frozen(kw_only=True)
-class Auth(Secretive):
+class Auth(RedactedSecret):
     """What proves who we are. Secrets appear in no ``repr`` and are not pickled.
 
     Attributes:

@@ -26,7 +26,7 @@ from operator import itemgetter
 from typing import Final, TypeGuard, TypeVar, cast
 
 from jsproto.core.connection.auth import Auth, check_dropped, for_server
-from jsproto.core.connection.dispatcher import PING, Exchange, Stats
+from jsproto.core.connection.dispatcher import PING, Dispatcher, Stats
 from jsproto.core.connection.events import (
     Authenticate,
     Closed,
@@ -43,11 +43,11 @@ from jsproto.core.connection.events import (
 )
 from jsproto.core.connection.link import ATTEMPTING, OPEN, OVER, Link, LinkInput, LinkState, LinkTimer
 from jsproto.core.connection.options import Options, Tls
-from jsproto.core.connection.server_errors import Fate, Refusal, refusal
-from jsproto.core.connection.server_pool import Entry, Pool, Server
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.connection.server_errors import LinkEffect, ServerErr, refusal
+from jsproto.core.connection.server_pool import Entry, Server, ServerPool
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.router import Router
-from jsproto.core.conversation.settleable import Once
+from jsproto.core.conversation.settleable import Settleable
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,
@@ -134,7 +134,7 @@ class Connection:
     def __init__(self, options: Options, *, entropy: Callable[[int], bytes], now: float) -> None:
         self._options = options
         self._now = now
-        self._pool = Pool(
+        self._pool = ServerPool(
             options.servers,
             entropy=entropy,
             wait=options.reconnect_wait,
@@ -144,7 +144,7 @@ class Connection:
             randomize=options.randomize,
             waits=options.reconnect_waits,
         )
-        self._exchange = Exchange(Router(options.inbox_prefix, nuid(entropy)))
+        self._exchange = Dispatcher(Router(options.inbox_prefix, nuid(entropy)))
         self._events = self._exchange.events
         self._outbound = self._exchange.outbound
         self.outgoing: Sized = self._outbound.pieces
@@ -153,7 +153,7 @@ class Connection:
         self._verified = False
         self._secured = False
         self._secrets: tuple[str, ...] = ()
-        self._reason: Refusal | None = None
+        self._reason: ServerErr | None = None
         #: What closed the connection, if not the user.
         self._why: JsprotoError | None = None
         self._failures: deque[JsprotoError] = deque(maxlen=MOST_FAILURES)
@@ -303,7 +303,7 @@ class Connection:
         self._exchange.open(conversation, now)
         if self._draining is not None:
             self._draining[conversation.port.number] = conversation
-            self._wish(conversation, Wish.DRAIN, now)
+            self._wish(conversation, StopMode.DRAIN, now)
             self._drained(now)
         return conversation
 
@@ -353,7 +353,7 @@ class Connection:
                 self._taken(cast("Conversation[object]", conversation), now)
         return items
 
-    def settle(self, once: Once, now: float) -> bool:
+    def settle(self, once: Settleable, now: float) -> bool:
         """Write a command that may be written once; ``False`` if it must not be written any more.
 
         That it was written before is told as a notice, `NoticeKind.REPEATED`.
@@ -429,8 +429,8 @@ class Connection:
         else:
             self._cut(reason, now)
 
-    def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
-        """Tell one conversation, or with ``None`` all of them and then close: `Wish.DRAIN` or `Wish.STOP`.
+    def tell(self, conversation: Conversation[object] | None, wish: StopMode, now: float) -> None:
+        """Tell one conversation, or with ``None`` all of them and then close: `StopMode.DRAIN` or `StopMode.STOP`.
 
         Either waits for the server at most ``drain_timeout``, and no longer than it is silent for ``drain_silence``, and then says
         so: `NoticeKind.DRAIN_TIMEOUT`.
@@ -446,7 +446,7 @@ class Connection:
                 self._wish(each, wish, now)
             self._drained(now)
 
-    def _wish(self, conversation: Conversation[object], wish: Wish, now: float) -> None:
+    def _wish(self, conversation: Conversation[object], wish: StopMode, now: float) -> None:
         port = conversation.port
         fences = len(port.fences)
         conversation.told(wish, now)
@@ -574,8 +574,8 @@ class Connection:
         else:
             if link.state is not LinkState.UPGRADING or not self._parser.held:
                 return
-        self._reason = Refusal(
-            Fate.ENDS, RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more")
+        self._reason = ServerErr(
+            LinkEffect.ENDS, RemoteProtocolError("expected nothing in clear between INFO and TLS, seen more")
         )
 
     def _control(self, frame: Frame, now: float) -> None:
@@ -616,8 +616,8 @@ class Connection:
             self._pool.current.lame = True
             self._events.append(LameDuck(self.server))
 
-    def _refused(self, said: Refusal, now: float) -> None:
-        if said.fate is Fate.STAYS:
+    def _refused(self, said: ServerErr, now: float) -> None:
+        if said.fate is LinkEffect.STAYS:
             self._events.append(Notice(None, NoticeKind.SERVER_ERROR, said.error))
             if said.full:
                 self._exchange.complaints.append(said.error)
@@ -638,7 +638,7 @@ class Connection:
         reason = self._reason
         if failure is not None:
             self._lost(failure, now)
-        elif reason is not None and reason.fate is not Fate.UNKNOWN:
+        elif reason is not None and reason.fate is not LinkEffect.UNKNOWN:
             self._lost(reason.error, now)
         elif self._verified and self._link.state is LinkState.CLOSING:
             self._cut(None, now)
@@ -677,8 +677,8 @@ class Connection:
     def _shake(self, info: Info) -> None:
         """INFO is here: TLS if it is wished or needed, then credentials."""
         if self.server.web and not self._secured and info.tls_required and self._has_credentials():
-            self._reason = Refusal(
-                Fate.ENDS,
+            self._reason = ServerErr(
+                LinkEffect.ENDS,
                 TlsUnavailable(
                     f"expected wss:// for credentials, since {self.server} requires TLS: over ws:// they would go in clear"
                 ),
@@ -691,8 +691,8 @@ class Connection:
         asked = tls is Tls.REQUIRED or self.server.tls
         offered = info.tls_required or info.tls_available
         if asked and not offered:
-            self._reason = Refusal(
-                Fate.ENDS, TlsUnavailable(f"expected TLS from {self.server}, it offers none")
+            self._reason = ServerErr(
+                LinkEffect.ENDS, TlsUnavailable(f"expected TLS from {self.server}, it offers none")
             )
         elif asked or info.tls_required or (tls is Tls.IF_OFFERED and offered):
             self._link.move(LinkInput.TLS_NEEDED)
@@ -779,7 +779,7 @@ class Connection:
             if unsent:
                 self._events.append(Notice(None, NoticeKind.UNSENT, unsent))
         else:
-            self._failed(entry, error, locked_out=reason is not None and reason.fate is Fate.LOCKED_OUT)
+            self._failed(entry, error, locked_out=reason is not None and reason.fate is LinkEffect.LOCKED_OUT)
         self._pool.lost(entry)
         if state is LinkState.UP:
             self._exchange.tell_down(error, now)

@@ -25,7 +25,7 @@ from attrs import field, frozen
 
 from jsproto.errors import InvalidCredentials
 from jsproto.wire.nkey import LETTERS, KeyKind, PublicKey, Seed
-from jsproto.wire.secret import Secretive, as_secret
+from jsproto.wire.secret import RedactedSecret, as_secret
 
 #: A creds file is a few kilobytes; more than this is another file.
 MAX_CREDS: Final = 1024 * 1024
@@ -81,7 +81,7 @@ class Claims:
 
 @final
 @frozen(kw_only=True)
-class UserCreds(Secretive):
+class UserCreds(RedactedSecret):
     """A user's JWT and the seed that proves it is his."""
 
     jwt: str = field(converter=as_secret, repr=False)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Final
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
 _SLACK: Final = 64
 
 
-class Agenda(Stateful):
+class DeadlineHeap(Snapshottable):
     """Deadlines by key (a port's number), earliest first, ties by key."""
 
     __slots__ = ("_heap", "_table")

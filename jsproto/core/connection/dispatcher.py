@@ -10,7 +10,7 @@ on its way is lost. Every PING of this connection is answered in order, so the f
 waits for has a time limit, and a shorter one while the server says nothing: behind it the conversation is told as if the PONG had come, and
 nobody waits for a silent server.
 
-A server that takes no more subscriptions says so without naming the one that it refused (`Exchange.turn_away`). A SUB is unproven until the
+A server that takes no more subscriptions says so without naming the one that it refused (`Dispatcher.turn_away`). A SUB is unproven until the
 PONG behind it, or until something comes for it. As long as nothing was given up meanwhile, the server refuses the newest ones, and as
 many as it complains of. After an UNSUB nobody can tell which, and all that are unproven count as refused: none may look alive in silence.
 """
@@ -22,12 +22,12 @@ from typing import Final, NamedTuple, final
 
 from attrs import define
 
-from jsproto.core.connection.deadlines import Agenda
+from jsproto.core.connection.deadlines import DeadlineHeap
 from jsproto.core.connection.events import Event, Notice, NoticeKind, Ready
 from jsproto.core.connection.outbound import Outbound
 from jsproto.core.conversation.conversation import Conversation, Port, Sids
 from jsproto.core.conversation.denied import Denied
-from jsproto.core.conversation.inbox_pool import Inbox, Spares
+from jsproto.core.conversation.inbox_pool import Inbox, InboxPool
 from jsproto.core.conversation.router import MUX_SID, Router
 from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation, SubscriptionLimit
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -89,7 +89,7 @@ class Stats:
 
 
 @final
-class Exchange:
+class Dispatcher:
     """Conversations, their routes, deadlines and bytes.
 
     Attributes:
@@ -125,7 +125,7 @@ class Exchange:
     def __init__(self, router: Router) -> None:
         self.router = router
         self.outbound = Outbound()
-        self.agenda = Agenda()
+        self.agenda = DeadlineHeap()
         self._moved: dict[int, Conversation[object]] = {}
         #: The fence that a drain waits for, by the port's number; its time is on the agenda under that number, negative.
         self._drains: dict[int, Drain] = {}
@@ -134,7 +134,7 @@ class Exchange:
         self.max_payload = 0
         self.up = False
         self._sids = Sids()
-        self._spares = Spares()
+        self._spares = InboxPool()
         #: Publishes that the server refused, for those who want to know what became of theirs.
         self._denied = Denied()
         self._numbers = 0
@@ -278,7 +278,7 @@ class Exchange:
         """Nothing is left: no route, no deadline, no fence."""
         self.router.conversations.clear()
         self.router.clear_routes()
-        self.agenda = Agenda()
+        self.agenda = DeadlineHeap()
         self._moved.clear()
         self._pongs.clear()
 

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from jsproto.core.state import PART, PLAIN, Codecs, Stateful, Word
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum, Snapshottable
 from jsproto.core.timers import Timers
 from jsproto.errors import LocalProtocolError
 
 
-class LinkState(Word):
+class LinkState(IdentityEnum):
     """Where the link is."""
 
     #: There is no link; the next dial has its time.
@@ -46,7 +46,7 @@ class LinkState(Word):
     CLOSED = "CLOSED"
 
 
-class LinkInput(Word):
+class LinkInput(IdentityEnum):
     """What happens to it."""
 
     #: The time to dial has come.
@@ -69,7 +69,7 @@ class LinkInput(Word):
     CUT = "CUT"
 
 
-class LinkTimer(Word):
+class LinkTimer(IdentityEnum):
     """What the link waits for, in the order in which timers of the same moment fire."""
 
     DRAIN = "DRAIN"
@@ -121,7 +121,7 @@ ATTEMPTING: Final = frozenset(
 OVER: Final = frozenset({LinkState.CLOSING, LinkState.CLOSED})
 
 
-class Link(Stateful):
+class Link(Snapshottable):
     """State, timers and keepalive of the link.
 
     Attributes:

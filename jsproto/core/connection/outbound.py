@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
 
-class Outbound(Stateful):
+class Outbound(Snapshottable):
     """The outgoing bytes of one connection.
 
     Attributes:

@@ -26,7 +26,7 @@ from jsproto.errors import (
 from jsproto.wire.secret import without
 
 
-class Fate(Enum):
+class LinkEffect(Enum):
     """What happens to the link."""
 
     #: It stays open; only the command that caused the text was refused.
@@ -43,36 +43,36 @@ class Fate(Enum):
 
 _FULL: Final = "maximum subscriptions exceeded"
 #: (how the text begins, in lower case; what follows for the link; the error). First match counts.
-ROWS: Final[tuple[tuple[str, Fate, type[JsprotoError]], ...]] = (
-    ("permissions violation", Fate.STAYS, PermissionViolation),
-    ("invalid subject", Fate.STAYS, ServerError),
-    ("invalid publish subject", Fate.STAYS, ServerError),
-    (_FULL, Fate.STAYS, ServerError),
-    ("authorization violation", Fate.LOCKED_OUT, AuthorizationFailed),
+ROWS: Final[tuple[tuple[str, LinkEffect, type[JsprotoError]], ...]] = (
+    ("permissions violation", LinkEffect.STAYS, PermissionViolation),
+    ("invalid subject", LinkEffect.STAYS, ServerError),
+    ("invalid publish subject", LinkEffect.STAYS, ServerError),
+    (_FULL, LinkEffect.STAYS, ServerError),
+    ("authorization violation", LinkEffect.LOCKED_OUT, AuthorizationFailed),
     (
         "authentication timeout",
-        Fate.ENDS,
+        LinkEffect.ENDS,
         AuthorizationFailed,
     ),  # we were slow, which says nothing of the credentials
-    ("user authentication expired", Fate.RENEW, AuthorizationFailed),
-    ("user authentication revoked", Fate.RENEW, AuthorizationFailed),
-    ("account authentication expired", Fate.RENEW, AuthorizationFailed),
-    ("authentication expired", Fate.RENEW, AuthorizationFailed),
-    ("authentication revoked", Fate.RENEW, AuthorizationFailed),
-    ("stale connection", Fate.ENDS, StaleConnection),
-    ("slow consumer", Fate.ENDS, ServerError),
-    ("maximum connections exceeded", Fate.ENDS, ServerError),
-    ("maximum account active connections exceeded", Fate.ENDS, ServerError),
-    ("maximum payload violation", Fate.ENDS, ServerError),
-    ("maximum control line exceeded", Fate.ENDS, ServerError),
-    ("unknown protocol operation", Fate.ENDS, ServerError),
-    ("parser error", Fate.ENDS, ServerError),
-    ("invalid client protocol", Fate.ENDS, ServerError),
-    ("no responders requires headers support", Fate.ENDS, ServerError),
-    ("secure connection - tls required", Fate.ENDS, ServerError),
-    ("failed account registration", Fate.ENDS, ServerError),
-    ("connection throttling is active", Fate.ENDS, ServerError),
-    ("server shutdown", Fate.ENDS, ServerError),
+    ("user authentication expired", LinkEffect.RENEW, AuthorizationFailed),
+    ("user authentication revoked", LinkEffect.RENEW, AuthorizationFailed),
+    ("account authentication expired", LinkEffect.RENEW, AuthorizationFailed),
+    ("authentication expired", LinkEffect.RENEW, AuthorizationFailed),
+    ("authentication revoked", LinkEffect.RENEW, AuthorizationFailed),
+    ("stale connection", LinkEffect.ENDS, StaleConnection),
+    ("slow consumer", LinkEffect.ENDS, ServerError),
+    ("maximum connections exceeded", LinkEffect.ENDS, ServerError),
+    ("maximum account active connections exceeded", LinkEffect.ENDS, ServerError),
+    ("maximum payload violation", LinkEffect.ENDS, ServerError),
+    ("maximum control line exceeded", LinkEffect.ENDS, ServerError),
+    ("unknown protocol operation", LinkEffect.ENDS, ServerError),
+    ("parser error", LinkEffect.ENDS, ServerError),
+    ("invalid client protocol", LinkEffect.ENDS, ServerError),
+    ("no responders requires headers support", LinkEffect.ENDS, ServerError),
+    ("secure connection - tls required", LinkEffect.ENDS, ServerError),
+    ("failed account registration", LinkEffect.ENDS, ServerError),
+    ("connection throttling is active", LinkEffect.ENDS, ServerError),
+    ("server shutdown", LinkEffect.ENDS, ServerError),
 )
 
 #: What the server quotes is quoted as Go does it (``%q``).
@@ -86,22 +86,22 @@ _SHORT: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t
 
 @final
 @frozen
-class Refusal:
+class ServerErr:
     """A ``-ERR`` understood. ``subject`` is what it quotes, empty if nothing; ``full``: it refuses a subscription and names none."""
 
-    fate: Fate
+    fate: LinkEffect
     error: JsprotoError
     subject: str = ""
     full: bool = False
 
 
-def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
+def refusal(text: str, secrets: Iterable[str] = ()) -> ServerErr:
     """Judge the text of a ``-ERR``; total: unknown texts are a `ServerError` with fate ``UNKNOWN``.
 
     ``secrets`` are what we told the server: a text that echoes one is judged as it came and shown without.
     """
     lowered = text.lower()
-    row = next((row for row in ROWS if lowered.startswith(row[0])), ("", Fate.UNKNOWN, ServerError))
+    row = next((row for row in ROWS if lowered.startswith(row[0])), ("", LinkEffect.UNKNOWN, ServerError))
     _, fate, kind = row
     said = f"server said {shorten(without(text, secrets), 200)}"
     if kind is PermissionViolation:
@@ -109,10 +109,10 @@ def refusal(text: str, secrets: Iterable[str] = ()) -> Refusal:
         word = _KIND.search(text, 0, max(at, 0))
         quoted = _QUOTED.match(text, at) if word else None
         if word is None or quoted is None:
-            return Refusal(fate, PermissionViolation(said))
+            return ServerErr(fate, PermissionViolation(said))
         subject, queue, sid = (_unquoted(each or "") for each in quoted.groups())
-        return Refusal(fate, PermissionViolation(said, subject, word[0].lower(), queue, sid), subject)
-    return Refusal(fate, kind(said), full=row[0] == _FULL)
+        return ServerErr(fate, PermissionViolation(said, subject, word[0].lower(), queue, sid), subject)
+    return ServerErr(fate, kind(said), full=row[0] == _FULL)
 
 
 def _unquoted(text: str) -> str:

@@ -24,9 +24,9 @@ from urllib.parse import unquote_to_bytes
 from attrs import Attribute, evolve, field, frozen
 from attrs.validators import optional
 
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.errors import InvalidConfig, JsprotoError
-from jsproto.wire.secret import Secretive, fits_utf8, secret_query, secret_text
+from jsproto.wire.secret import RedactedSecret, fits_utf8, secret_query, secret_text
 
 SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
 WEB_SCHEMES: Final = frozenset({"ws", "wss"})
@@ -85,7 +85,7 @@ def _host_name(_self: object, attribute: Attribute[str], value: str) -> None:
 
 @final
 @frozen(kw_only=True)
-class Server(Secretive):
+class Server(RedactedSecret):
     """One server address. The password and token of its URL appear in no ``repr``, not in ``str`` and in no pickle.
 
     Attributes:
@@ -274,7 +274,7 @@ def _path_of(path: str, scheme: str) -> str | None:
     return path if path.startswith("/") else f"/{path}"
 
 
-class Entry(Stateful):
+class Entry(Snapshottable):
     """One server of the pool and what is known of it.
 
     Attributes:
@@ -310,7 +310,7 @@ class PoolChange:
     left_out: int = 0
 
 
-class Pool(Stateful):
+class ServerPool(Snapshottable):
     """The servers, who is next and when.
 
     Attributes:

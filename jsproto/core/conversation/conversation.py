@@ -31,8 +31,8 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar, cast, final
 from attrs import frozen
 
 from jsproto.core.conversation.denied import Denied
-from jsproto.core.conversation.inbox_pool import Inbox, Spares
-from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Stateful
+from jsproto.core.conversation.inbox_pool import Inbox, InboxPool
+from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Snapshottable
 from jsproto.errors import ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -58,7 +58,7 @@ class Call:
     timeout: float = 5.0
 
 
-class Wish(Enum):
+class StopMode(Enum):
     """What the user can tell a conversation beside taking, putting and closing."""
 
     #: Ask for nothing new; hand out what is there, then end.
@@ -99,7 +99,7 @@ class Sids:
 Post: TypeAlias = Callable[[int, str, bytes | str, str, Headers | None], object]
 
 
-class Port(Stateful):
+class Port(Snapshottable):
     """Where a conversation states its wishes.
 
     A bare ``Port()`` is good for tests and for embedding one machine in a foreign connection: it is up, and its roots
@@ -172,7 +172,7 @@ class Port(Stateful):
         number: int = 1,
         *,
         sids: Sids | None = None,
-        spares: Spares | None = None,
+        spares: InboxPool | None = None,
         denied: Denied | None = None,
         post: Post | None = None,
         inbox_root: str = "_INBOX.P",
@@ -374,7 +374,7 @@ def _down(verb: str) -> LocalProtocolError:
     return LocalProtocolError(f"expected a link that is up before {verb}, it is down")
 
 
-class Conversation(Stateful, Generic[T_co]):
+class Conversation(Snapshottable, Generic[T_co]):
     """Base of all conversations; ``T`` is what `take` hands out.
 
     Attributes:
@@ -440,7 +440,7 @@ class Conversation(Stateful, Generic[T_co]):
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server refused a publish or subscription on ``subject`` that may be of this conversation."""
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """The user wishes something."""
         self.closed(None, now)
 

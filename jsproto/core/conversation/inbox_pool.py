@@ -20,7 +20,7 @@ MOST: Final = 64
 Inbox: TypeAlias = tuple[str, str, int]
 
 
-class Spares:
+class InboxPool:
     """Clean inboxes by what was asked through them, one for each."""
 
     __slots__ = ("_kept",)

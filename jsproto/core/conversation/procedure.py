@@ -27,9 +27,9 @@ from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast, final
 
 from attrs import frozen
 
-from jsproto.core.conversation.conversation import Call, Conversation, Port, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
 from jsproto.core.conversation.message import Message
-from jsproto.core.state import PART, Codecs, Snapshot, Stateful, Word, error_read, error_written
+from jsproto.core.state import PART, Codecs, IdentityEnum, Snapshot, Snapshottable, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     ConnectionClosed,
@@ -60,38 +60,38 @@ class Sleep:
 
 @final
 @frozen
-class Now:
+class CurrentTime:
     """Ask for the time of the fact that is being worked off; answered at once. See `the_time`."""
 
 
 @final
 @frozen
-class Name:
+class UniqueName:
     """Ask for a name that nobody else has; answered at once. See `a_name`."""
 
 
-Step: TypeAlias = Call | Sleep | Now | Name
+Step: TypeAlias = Call | Sleep | CurrentTime | UniqueName
 #: What a procedure is written as.
 Steps: TypeAlias = Generator[Step, Message, T]
 
 
 def the_time() -> Steps[float]:
     """Answer the time in seconds, for deadlines over several questions (``yield from`` it)."""
-    return cast("float", (yield Now()))
+    return cast("float", (yield CurrentTime()))
 
 
 def a_name() -> Steps[str]:
     """Answer a name of 22 letters and digits that was never given before, for ids of messages (``yield from`` it)."""
-    return cast("str", (yield Name()))
+    return cast("str", (yield UniqueName()))
 
 
-class ScriptTimer(Word):
+class ScriptTimer(IdentityEnum):
     """A script waits for one thing at a time."""
 
     WAIT = "WAIT"
 
 
-class Script(Stateful, Generic[T]):
+class Script(Snapshottable, Generic[T]):
     """Steps one generator through a port.
 
     Attributes:
@@ -238,8 +238,8 @@ class Script(Stateful, Generic[T]):
         self.timers.clear()
         self._token = 0
         step = self._advance(told)
-        while isinstance(step, (Now, Name)):
-            told = ("now", now) if isinstance(step, Now) else ("name", derived(port.address()))
+        while isinstance(step, (CurrentTime, UniqueName)):
+            told = ("now", now) if isinstance(step, CurrentTime) else ("name", derived(port.address()))
             self._history.append(told)
             step = self._advance(told)
         if self.watcher is not None:
@@ -341,7 +341,7 @@ class Procedure(Conversation[T]):
         self.script.refused(self.port, subject, error, now)
         self._judge()
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """A request that is open is finished, whatever is wished."""
 
     def closed(self, error: JsprotoError | None, now: float) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 Write = Callable[[bytes], object]
 
 
-class Once(Protocol):
+class Settleable(Protocol):
     """What :meth:`Connection.settle` takes: a message of the floor above for its plain ack, or a message and a verb."""
 
     def settle_by(self, write: Write) -> bool:

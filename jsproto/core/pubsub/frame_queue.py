@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import ClassVar
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.wire.frames import Delivery
 
 
-class Backlog(Stateful):
+class FrameQueue(Snapshottable):
     """Frames that have come and are not taken.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import seconds
@@ -83,7 +83,7 @@ class Flush(Conversation[float]):
         self._rtt = now - self._since
         self.end()
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """A flush that is open is finished, whatever is wished."""
 
     def ticked(self, now: float) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, TypeVar, cast, final
 
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.core.state import PART, PLAIN, Codecs
@@ -76,7 +76,7 @@ class Gather(Conversation[T_co]):
         self.many.ticked(now)
         self._judge()
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """A question that is open is finished, whatever is wished."""
 
     def closed(self, error: JsprotoError | None, now: float) -> None:

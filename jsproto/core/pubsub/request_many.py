@@ -20,12 +20,12 @@ from datetime import timedelta
 from typing import ClassVar, final
 
 from jsproto.core.callbacks import check_callback, check_result
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number, seconds, seconds_or_none
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import SlowConsumer
-from jsproto.core.state import PART, PLAIN, Codecs, Word
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     Disconnected,
@@ -49,7 +49,7 @@ def empty_payload(message: Message) -> bool:
     return not message.payload
 
 
-class Gathered(Word):
+class Gathered(IdentityEnum):
     """What ended a request for many answers well."""
 
     #: As many came as were wanted.
@@ -64,7 +64,7 @@ class Gathered(Word):
     CLOSED = "CLOSED"
 
 
-class ManyTimer(Word):
+class ManyTimer(IdentityEnum):
     """What it waits for; both at once are a timeout."""
 
     TIMEOUT = "TIMEOUT"
@@ -146,7 +146,7 @@ class RequestMany(Conversation[Message]):
         self._timeout = seconds("timeout", timeout)
         self._max_messages = max_messages
         self._max_bytes = max_bytes
-        self._backlog = Backlog()
+        self._backlog = FrameQueue()
         self._bytes = 0
         self._timers = Timers(ManyTimer)
         self.end_of: Gathered | None = None
@@ -208,9 +208,9 @@ class RequestMany(Conversation[Message]):
                     )
                 )
 
-    def told(self, wish: Wish, now: float) -> None:
-        """`Wish.STOP` gives it up; while the connection drains, it is finished in its own time."""
-        if wish is Wish.STOP:
+    def told(self, wish: StopMode, now: float) -> None:
+        """`StopMode.STOP` gives it up; while the connection drains, it is finished in its own time."""
+        if wish is StopMode.STOP:
             self.closed(None, now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:

@@ -13,10 +13,10 @@ from enum import Enum
 from typing import ClassVar, final
 
 from jsproto.core.connection.events import NoticeKind
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number, is_number
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import InvalidConfig, JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
@@ -103,7 +103,7 @@ class Subscription(Conversation[Message]):
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._policy = policy
-        self._backlog = Backlog()
+        self._backlog = FrameQueue()
         self._bytes = 0
         self._overflowing = False
         self._fence = 0
@@ -178,7 +178,7 @@ class Subscription(Conversation[Message]):
         self._limit = count
         self.port.unsubscribe(after=count)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Give up the interest and end when everything routed so far has come."""
         if self.ended or self._fence:
             return

@@ -1,6 +1,6 @@
 """The forms that a member of an API document can have: how each is read, given by a user, and written.
 
-A form that refuses says so with :class:`Misfit`, which knows what was expected, what was seen and where; the document
+A form that refuses says so with :class:`CodecError`, which knows what was expected, what was seen and where; the document
 turns it into the error of the culprit. Where the two sides differ, the reader is the tolerant one: a word that a newer
 server uses is kept, a zero time is "not set", nulls in lists vanish.
 """
@@ -49,7 +49,7 @@ def comparable(members: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-class Misfit(Exception):
+class CodecError(Exception):
     """A value that is not of the form its member has; :class:`Document` turns it into one of two errors."""
 
     def __init__(self, expected: str, seen: object, path: str = "") -> None:
@@ -63,11 +63,11 @@ class Codec(Generic[T]):
     """One form that a member can have: how it is read, what a user may give, how it is written."""
 
     def read(self, value: object) -> T | None:
-        """The member's value from JSON, ``None`` for "not set"; raises :class:`Misfit`."""
+        """The member's value from JSON, ``None`` for "not set"; raises :class:`CodecError`."""
         return self.accept(value)
 
     def accept(self, value: object) -> T:
-        """A user's value in the form that the document keeps; raises :class:`Misfit`."""
+        """A user's value in the form that the document keeps; raises :class:`CodecError`."""
         raise NotImplementedError
 
     def write(self, value: T) -> object:
@@ -84,7 +84,7 @@ class _Text(Codec[str]):
     def accept(self, value: object) -> str:
         if isinstance(value, str):
             return str(value)
-        raise Misfit("text", value)
+        raise CodecError("text", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "string"}
@@ -95,7 +95,7 @@ class _Name(Codec[str]):
     def accept(self, value: object) -> str:
         if isinstance(value, str) and value:
             return str(value)
-        raise Misfit("a name", value)
+        raise CodecError("a name", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "string", "minLength": 1}
@@ -106,7 +106,7 @@ class _Flag(Codec[bool]):
     def accept(self, value: object) -> bool:
         if isinstance(value, bool):
             return value
-        raise Misfit("true or false", value)
+        raise CodecError("true or false", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "boolean"}
@@ -117,7 +117,7 @@ class _Integer(Codec[int]):
     def accept(self, value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= UINT64_MAX:
             return value
-        raise Misfit("an integer of 64 bits", value)
+        raise CodecError("an integer of 64 bits", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "integer", "minimum": INT64_MIN, "maximum": UINT64_MAX}
@@ -128,25 +128,25 @@ class _Number(Codec[float]):
     def accept(self, value: object) -> float:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
-        raise Misfit("a number", value)
+        raise CodecError("a number", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": "number"}
 
 
 @final
-class _Big(Codec[int]):
+class _BigIntCodec(Codec[int]):
     """A whole number of any size, which the wire carries as text because JSON readers round large numbers."""
 
     def read(self, value: object) -> int:
         if isinstance(value, str) and _BIG(value):
             return int(value)
-        raise Misfit("a whole number as text", value)
+        raise CodecError("a whole number as text", value)
 
     def accept(self, value: object) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        raise Misfit("a whole number", value)
+        raise CodecError("a whole number", value)
 
     def write(self, value: int) -> str:
         return str(value)
@@ -170,19 +170,19 @@ class _Unnamed(Codec[str]):
 
 
 @final
-class _Span(Codec[timedelta]):
+class _DurationCodec(Codec[timedelta]):
     """Nanoseconds on the wire; users give a timedelta, or a number of seconds."""
 
     def read(self, value: object) -> timedelta:
         if isinstance(value, int) and not isinstance(value, bool) and INT64_MIN <= value <= INT64_MAX:
             return Duration.from_ns(value)
-        raise Misfit("integer nanoseconds of 64 bits", value)
+        raise CodecError("integer nanoseconds of 64 bits", value)
 
     def accept(self, value: object) -> timedelta:
         given = duration_of(value) if isinstance(value, (int, float)) else value
         if isinstance(given, timedelta) and INT64_MIN <= nanoseconds(given) <= INT64_MAX:
             return given
-        raise Misfit("seconds, or a timedelta, of at most 2**63 - 1 nanoseconds", value)
+        raise CodecError("seconds, or a timedelta, of at most 2**63 - 1 nanoseconds", value)
 
     def write(self, value: timedelta) -> int:
         return nanoseconds(value)
@@ -210,22 +210,22 @@ class _Ago(Codec[timedelta]):
 
 
 @final
-class _Instant(Codec["Timestamp | datetime"]):
+class _TimestampCodec(Codec["Timestamp | datetime"]):
     def read(self, value: object) -> Timestamp | datetime | None:
         if not isinstance(value, str):
-            raise Misfit("an RFC 3339 time", value)
+            raise CodecError("an RFC 3339 time", value)
         try:
             return Timestamp.parse(value)
         except InvalidResponse:
-            raise Misfit("an RFC 3339 time", value) from None
+            raise CodecError("an RFC 3339 time", value) from None
 
     def accept(self, value: object) -> Timestamp | datetime:
         if not isinstance(value, (Timestamp, datetime)):
-            raise Misfit("a Timestamp or a datetime with a time zone", value)
+            raise CodecError("a Timestamp or a datetime with a time zone", value)
         try:
             return Timestamp.of(value)
         except InvalidConfig:
-            raise Misfit("a datetime with a time zone", value) from None
+            raise CodecError("a datetime with a time zone", value) from None
 
     def write(self, value: Timestamp | datetime) -> str:
         return str(value)
@@ -243,7 +243,7 @@ class _Percent(Codec["str | int"]):
             return value
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        raise Misfit("a percentage", value)
+        raise CodecError("a percentage", value)
 
     def schema(self) -> dict[str, object]:
         return {"type": ["string", "integer"]}
@@ -256,7 +256,7 @@ class UnknownWord(str):
 
 
 @final
-class Words(Codec[W | str], Generic[W]):
+class EnumCodec(Codec[W | str], Generic[W]):
     """One word of a closed set. A word that a newer server uses is kept as :class:`UnknownWord`."""
 
     def __init__(self, words: type[W]) -> None:
@@ -265,7 +265,7 @@ class Words(Codec[W | str], Generic[W]):
     def read(self, value: object) -> W | str:
         """The member of the enum, or the word as it is."""
         if not isinstance(value, str):
-            raise Misfit("a word", value)
+            raise CodecError("a word", value)
         try:
             return self._words(value)
         except ValueError:
@@ -285,7 +285,7 @@ class Words(Codec[W | str], Generic[W]):
         return str(value)
 
     def _none(self, value: object) -> NoReturn:
-        raise Misfit("one of " + ", ".join(sorted(self._words)), value) from None
+        raise CodecError("one of " + ", ".join(sorted(self._words)), value) from None
 
     def schema(self) -> dict[str, object]:
         """Any word, since a newer server may have more; those that are known are examples."""
@@ -293,7 +293,7 @@ class Words(Codec[W | str], Generic[W]):
 
 
 @final
-class Many(Codec[Sequence[T]], Generic[T]):
+class ListCodec(Codec[Sequence[T]], Generic[T]):
     """A list of one form; kept as a tuple."""
 
     def __init__(self, each: Codec[T]) -> None:
@@ -302,13 +302,13 @@ class Many(Codec[Sequence[T]], Generic[T]):
     def read(self, value: object) -> Sequence[T]:
         """The list without its nulls."""
         if not isinstance(value, list):
-            raise Misfit("a list", value)
+            raise CodecError("a list", value)
         return self._all(self._each.read, cast("list[object]", value), skip_null=True)
 
     def accept(self, value: object) -> Sequence[T]:
         """Any sequence but text."""
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-            raise Misfit("a sequence", value)
+            raise CodecError("a sequence", value)
         return self._all(self._each.accept, cast("Sequence[object]", value))
 
     def write(self, value: Sequence[T]) -> list[object]:
@@ -323,7 +323,7 @@ class Many(Codec[Sequence[T]], Generic[T]):
         for number, value in enumerate(values):
             try:
                 one = None if skip_null and value is None else take(value)
-            except Misfit as misfit:
+            except CodecError as misfit:
                 raise within(f"[{number}]", misfit) from None
             if one is not None:
                 taken.append(one)
@@ -335,7 +335,7 @@ class Many(Codec[Sequence[T]], Generic[T]):
 
 
 @final
-class Each(Codec[Mapping[str, T]], Generic[T]):
+class MapCodec(Codec[Mapping[str, T]], Generic[T]):
     """A JSON object with names of the user's choice, all values of one form."""
 
     def __init__(self, value: Codec[T]) -> None:
@@ -356,14 +356,14 @@ class Each(Codec[Mapping[str, T]], Generic[T]):
     @staticmethod
     def _all(take: Callable[[object], T | None], value: object, *, skip_null: bool = False) -> dict[str, T]:
         if not isinstance(value, Mapping):
-            raise Misfit("a mapping", value)
+            raise CodecError("a mapping", value)
         taken: dict[str, T] = {}
         for name, each in cast("Mapping[object, object]", value).items():
             if not isinstance(name, str):
-                raise Misfit("names of text", name)
+                raise CodecError("names of text", name)
             try:
                 one = None if skip_null and each is None else take(each)
-            except Misfit as misfit:
+            except CodecError as misfit:
                 raise within(f".{name}", misfit) from None
             if one is not None:
                 taken[name] = one
@@ -385,9 +385,9 @@ class _Anything(Codec[object]):
         return {}
 
 
-def within(part: str, misfit: Misfit) -> Misfit:
+def within(part: str, misfit: CodecError) -> CodecError:
     """The same misfit, seen from one level further out."""
-    return Misfit(misfit.expected, misfit.seen, part + misfit.path)
+    return CodecError(misfit.expected, misfit.seen, part + misfit.path)
 
 
 TEXT: Final[Codec[str]] = _Text()
@@ -397,17 +397,17 @@ OPTIONAL_NAME: Final[Codec[str]] = _Unnamed()
 FLAG: Final[Codec[bool]] = _Flag()
 INTEGER: Final[Codec[int]] = _Integer()
 NUMBER: Final[Codec[float]] = _Number()
-BIG: Final[Codec[int]] = _Big()
-DURATION: Final[Codec[timedelta]] = _Span()
+BIG: Final[Codec[int]] = _BigIntCodec()
+DURATION: Final[Codec[timedelta]] = _DurationCodec()
 #: How long ago something was; negative for "never", which is ``None``.
 AGO: Final[Codec[timedelta]] = _Ago()
-GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _Instant()
+GIVEN_TIME: Final[Codec[Timestamp | datetime]] = _TimestampCodec()
 #: The same form where only the server speaks, so that a reader needs no narrowing.
 TIME: Final = cast("Codec[Timestamp]", GIVEN_TIME)
 PERCENT: Final[Codec[str | int]] = _Percent()
-TEXTS: Final[Codec[Sequence[str]]] = Many(TEXT)
-INTEGERS: Final[Codec[Sequence[int]]] = Many(INTEGER)
-DURATIONS: Final[Codec[Sequence[timedelta]]] = Many(DURATION)
-LABELS: Final[Codec[Mapping[str, str]]] = Each(TEXT)
-COUNTS: Final[Codec[Mapping[str, int]]] = Each(INTEGER)
-OBJECT: Final[Codec[Mapping[str, object]]] = Each(_Anything())
+TEXTS: Final[Codec[Sequence[str]]] = ListCodec(TEXT)
+INTEGERS: Final[Codec[Sequence[int]]] = ListCodec(INTEGER)
+DURATIONS: Final[Codec[Sequence[timedelta]]] = ListCodec(DURATION)
+LABELS: Final[Codec[Mapping[str, str]]] = MapCodec(TEXT)
+COUNTS: Final[Codec[Mapping[str, int]]] = MapCodec(INTEGER)
+OBJECT: Final[Codec[Mapping[str, object]]] = MapCodec(_Anything())

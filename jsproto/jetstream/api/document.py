@@ -25,7 +25,7 @@ from attrs import NOTHING, evolve, field, fields, frozen
 
 from jsproto.core.wording import meant
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
-from jsproto.jetstream.api.codecs import Codec, Misfit, comparable, within
+from jsproto.jetstream.api.codecs import Codec, CodecError, comparable, within
 from jsproto.jetstream.api.errors import described
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class Document:
                 continue
             try:
                 accepted = codec.accept(empty if value is None and empty is not NOTHING else value)
-            except Misfit as misfit:
+            except CodecError as misfit:
                 raise InvalidConfig(_sentence(type(self), within(f".{name}", misfit))) from None
             if accepted is not value:
                 object.__setattr__(self, name, accepted)
@@ -94,7 +94,7 @@ class Document:
         """
         try:
             return cls.read(members)
-        except Misfit as misfit:
+        except CodecError as misfit:
             asked = f" in the answer to {about}" if str(about) else ""
             raise InvalidResponse(_sentence(cls, misfit) + asked) from None
 
@@ -124,20 +124,20 @@ class Document:
 
     @classmethod
     def read(cls, members: object) -> Self:
-        """As :meth:`from_wire`, for documents within documents; raises :class:`Misfit`."""
+        """As :meth:`from_wire`, for documents within documents; raises :class:`CodecError`."""
         if not isinstance(members, Mapping):
-            raise Misfit("an object", members)
+            raise CodecError("an object", members)
         rest = dict(cast("Mapping[str, object]", members))
         values: dict[str, Any] = {}
         for name, codec, empty in table(cls):
             raw = rest.pop(name, None)
             if raw is None:
                 if empty is NOTHING:
-                    raise Misfit("a value", raw, f".{name}")
+                    raise CodecError("a value", raw, f".{name}")
                 continue
             try:
                 value = codec.read(raw)
-            except Misfit as misfit:
+            except CodecError as misfit:
                 if not cls.TOLERANT or (empty is not None and empty not in _NOTHING_SET):
                     raise within(f".{name}", misfit) from None
                 rest[name] = raw
@@ -166,7 +166,7 @@ class Document:
         for name, codec, _ in table(type(self)):
             if name not in others:
                 continue
-            with contextlib.suppress(Misfit):
+            with contextlib.suppress(CodecError):
                 codec.read(others[name])
                 raise InvalidConfig(f"expected unknown members in {type(self).__name__}.extra, seen {name!r}")
             if _is_set(getattr(self, name)):
@@ -194,7 +194,7 @@ def _is_set(value: object) -> bool:
     return value is not None and not (isinstance(value, (tuple, dict)) and not value)
 
 
-def _sentence(document: type[Document], misfit: Misfit) -> str:
+def _sentence(document: type[Document], misfit: CodecError) -> str:
     return f"expected {misfit.expected} as {document.__name__}{misfit.path}, seen {described(misfit.seen)}"
 
 
@@ -236,7 +236,7 @@ class Nested(Codec[DocumentT], Generic[DocumentT]):
         """An instance of the class."""
         if isinstance(value, self._document):
             return value
-        raise Misfit(f"a {self._document.__name__}", value)
+        raise CodecError(f"a {self._document.__name__}", value)
 
     def write(self, value: DocumentT) -> dict[str, object]:
         """By the other document's table."""

@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.answers import AnswerType
-from jsproto.jetstream.api.errors import Asked, api_error
+from jsproto.jetstream.api.errors import RequestContext, api_error
 
 #: A uint64 has 20 digits; everything longer is refused before it costs anything.
 _MAX_DIGITS: Final = 21
@@ -50,7 +50,7 @@ def parse_object(body: bytes, about: object = "") -> dict[str, object]:
     return cast("dict[str, object]", value)
 
 
-def answer(body: bytes, about: Asked, expected: AnswerType) -> dict[str, object]:
+def answer(body: bytes, about: RequestContext, expected: AnswerType) -> dict[str, object]:
     """The members of a successful API answer, without its ``type``.
 
     Args:
@@ -74,7 +74,7 @@ def answer(body: bytes, about: Asked, expected: AnswerType) -> dict[str, object]
     return members
 
 
-def members_or_error(body: bytes, about: Asked) -> dict[str, object]:
+def members_or_error(body: bytes, about: RequestContext) -> dict[str, object]:
     """The members of an answer that is no answer of the JSON API but may carry its ``error``, such as a publish ack.
 
     Raises:

@@ -34,7 +34,7 @@ _SEQUENCE: Final = re.compile(r"wrong last sequence: ([0-9]{1,20})")
 
 @final
 @frozen(kw_only=True)
-class Asked:
+class RequestContext:
     """What a request was about, so that every error can say it.
 
     Attributes:
@@ -109,7 +109,7 @@ class JetStreamError(ApiError):
         constant: the server's name for the error, empty if this version of jsproto does not know it.
     """
 
-    def __init__(self, code: int, err_code: int, description: str, about: Asked) -> None:
+    def __init__(self, code: int, err_code: int, description: str, about: RequestContext) -> None:
         super().__init__(code, err_code, description, str(about))
         self.about = about
         known = BY_ERR_CODE.get(err_code)
@@ -163,7 +163,7 @@ class AmbiguousSubject(JetStreamError):
     """
 
     def __init__(
-        self, code: int, err_code: int, description: str, about: Asked, streams: tuple[str, ...] = ()
+        self, code: int, err_code: int, description: str, about: RequestContext, streams: tuple[str, ...] = ()
     ) -> None:
         super().__init__(code, err_code, description, about)
         self.streams = streams
@@ -272,7 +272,7 @@ def described(seen: object) -> str:
     return shorten(seen)
 
 
-def api_error(member: object, about: Asked) -> JetStreamError:
+def api_error(member: object, about: RequestContext) -> JetStreamError:
     """The typed error for the ``error`` member of an answer; every part of it is optional and may be anything (B193)."""
     parts: Mapping[str, object] = cast("Mapping[str, object]", member) if isinstance(member, dict) else {}
     code, err_code = _number(parts.get("code")), _number(parts.get("err_code"))

@@ -20,7 +20,7 @@ from jsproto.jetstream.api.config.settings import ConsumerSettings, seconds_of
 from jsproto.jetstream.api.requests import cluster, maintenance, manage
 from jsproto.jetstream.api.requests.maintenance import Pause
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.heartbeat import DEFAULT_FACTOR
 from jsproto.jetstream.pull.ack_next import AckNext
@@ -30,7 +30,7 @@ from jsproto.jetstream.pull.fetch import Fetch, Next
 from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.push.options import PUSH_FACTOR
 from jsproto.jetstream.push.subscription import PushSubscription
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import Ended, NeedData
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: Seconds that one message is waited for.
 _NEXT: Final = 5.0
 #: Ends by which the server has said at once that nothing is there.
-_AT_ONCE: Final = frozenset({End.NO_MESSAGES, End.REQUESTS_PENDING})
+_AT_ONCE: Final = frozenset({EndReason.NO_MESSAGES, EndReason.REQUESTS_PENDING})
 
 
 @final
@@ -58,7 +58,7 @@ class Consumer:
     name: str
     cached: ConsumerInfo | None = field(default=None, eq=False, repr=False)
     _next: str = field(init=False, eq=False, repr=False)
-    _acking: Acking = field(init=False, eq=False, repr=False, default=UNKNOWN)
+    _acking: AckOptions = field(init=False, eq=False, repr=False, default=UNKNOWN)
 
     def __attrs_post_init__(self) -> None:
         api = self.stream.js.api
@@ -240,7 +240,7 @@ class Consumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> Fetch[JsMessage]:
         """So many messages, or bytes, by one request: a feed with a definite end.
 
@@ -297,7 +297,7 @@ class Consumer:
         min_ack_pending: int = 0,
         priority: int | None = None,
         pin: str = "",
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> NextMessage:
         """One message.
 
@@ -355,7 +355,7 @@ class Consumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> Consume[JsMessage]:
         """An endless feed of its messages, which asks for more as they are taken.
 
@@ -420,7 +420,7 @@ class Consumer:
         min_pending: int = 0,
         min_ack_pending: int = 0,
         priority: int | None = None,
-        acking: Acking = UNKNOWN,
+        acking: AckOptions = UNKNOWN,
     ) -> AckNext[JsMessage]:
         """Its messages one at a time: each is put back as done, and its ack asks for the next (``+NXT``).
 
@@ -508,7 +508,7 @@ class Consumer:
             timeout=timeout,
         )
 
-    def _known(self, acking: Acking) -> Acking:
+    def _known(self, acking: AckOptions) -> AckOptions:
         """What is wished, and known of the consumer."""
         if acking is UNKNOWN:
             return self._acking
@@ -537,14 +537,14 @@ class NextMessage(Next[JsMessage]):
         """Raise if it ended well and yet without a message."""
         if self.ended and self.error is None and not self.got:
             why = "unknown" if self.reason is None else self.reason.name
-            waited = self.options.wait if self.reason is End.DEADLINE else self.options.server_wait
+            waited = self.options.wait if self.reason is EndReason.DEADLINE else self.options.server_wait
             within = "at once" if self.reason in _AT_ONCE else f"within {waited:g} s"
             raise RequestTimeout(f"expected a message on {self.subject} {within}, none came ({why})")
         return super().nothing()
 
 
 @lru_cache(maxsize=64, typed=True)
-def _next_options(timeout: float | timedelta | None, mode: FetchMode, acking: Acking) -> FetchOptions:
+def _next_options(timeout: float | timedelta | None, mode: FetchMode, acking: AckOptions) -> FetchOptions:
     """Options never change, and checking them anew for each message would cost a quarter of a `next`."""
     if timeout is None and mode is not FetchMode.NO_WAIT:
         timeout = _NEXT

@@ -41,11 +41,11 @@ from jsproto.jetstream.context.system import System
 from jsproto.jetstream.delivery.ack import ACK, Verb
 from jsproto.jetstream.delivery.message import JsMessage, confirmed
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
-from jsproto.jetstream.ordered.options import HEARTBEAT, Form, OrderedOptions
+from jsproto.jetstream.ordered.options import HEARTBEAT, OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.publish.batch import IDLE, BatchPublish, WholeBatch
 from jsproto.jetstream.publish.batch_rules import MOST_MESSAGES
-from jsproto.jetstream.publish.exactly_once import Patience, publish_once, relayed
+from jsproto.jetstream.publish.exactly_once import RetryPolicy, publish_once, relayed
 from jsproto.jetstream.publish.fast_ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
@@ -151,7 +151,7 @@ class JetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
         """Publish, and send the same again until it is known to be stored; it is stored once.
@@ -184,7 +184,7 @@ class JetStream:
         *,
         headers: HeaderItems = (),
         options: PublishOptions | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         **settings: Unpack[PublishSettings],
     ) -> Procedure[PubAck]:
         """Publish what a message has led to, exactly once, then settle the message and wait until the server says that it has.
@@ -716,7 +716,7 @@ class JetStream:
         self,
         stream: str,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,

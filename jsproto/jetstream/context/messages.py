@@ -12,7 +12,7 @@ from jsproto.core.conversation.procedure import Procedure
 from jsproto.jetstream.api.config.settings import seconds_of
 from jsproto.jetstream.api.requests import messages
 from jsproto.jetstream.api.requests.maintenance import sequence
-from jsproto.jetstream.api.requests.messages import StoredMessage, Which
+from jsproto.jetstream.api.requests.messages import MessageSelector, StoredMessage
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.stored.direct_batch import PAGE, PAGE_BYTES, BatchOptions, DirectBatch
 
@@ -52,7 +52,7 @@ class StoredMessages:
             NoResponders: direct gets are not allowed.
             InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(seq=seq), direct, timeout, no_headers=no_headers)
+        return self._one(MessageSelector(seq=seq), direct, timeout, no_headers=no_headers)
 
     def last(
         self,
@@ -70,7 +70,7 @@ class StoredMessages:
             InvalidSubject: it is none.
             InvalidConfig: ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(last_by_subj=subject), direct, timeout, no_headers=no_headers)
+        return self._one(MessageSelector(last_by_subj=subject), direct, timeout, no_headers=no_headers)
 
     def next(
         self,
@@ -89,7 +89,9 @@ class StoredMessages:
             InvalidSubject: it is none.
             InvalidConfig: a sequence that is none, or ``no_headers`` beside ``direct``.
         """
-        return self._one(Which(next_by_subj=subject, seq=seq), direct, timeout, no_headers=no_headers)
+        return self._one(
+            MessageSelector(next_by_subj=subject, seq=seq), direct, timeout, no_headers=no_headers
+        )
 
     def since(
         self,
@@ -110,7 +112,10 @@ class StoredMessages:
             InvalidConfig: a ``datetime`` without a time zone, or ``no_headers`` beside ``direct``.
         """
         return self._one(
-            Which(next_by_subj=subject, start_time=start_time), direct, timeout, no_headers=no_headers
+            MessageSelector(next_by_subj=subject, start_time=start_time),
+            direct,
+            timeout,
+            no_headers=no_headers,
         )
 
     def batch(
@@ -222,7 +227,12 @@ class StoredMessages:
         )
 
     def _one(
-        self, which: Which, direct: bool | None, timeout: float | timedelta | None, *, no_headers: bool
+        self,
+        which: MessageSelector,
+        direct: bool | None,
+        timeout: float | timedelta | None,
+        *,
+        no_headers: bool,
     ) -> Procedure[StoredMessage]:
         js = self.stream.js
         seconds = seconds_of(timeout, js.timeout)

@@ -35,12 +35,12 @@ from jsproto.jetstream.context.consumer import Consumer
 from jsproto.jetstream.context.messages import StoredMessages
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 from jsproto.jetstream.publish.batch import IDLE, BatchPublish, WholeBatch
 from jsproto.jetstream.publish.batch_rules import MOST_MESSAGES
 from jsproto.jetstream.publish.fast_ingest import FLOW, QUIET, FastIngest
 from jsproto.jetstream.publish.window import PublishWindow
-from jsproto.jetstream.range_read.options import BYTES, MESSAGES, RangeOptions, Way
+from jsproto.jetstream.range_read.options import BYTES, MESSAGES, RangeOptions, ReadMode
 from jsproto.jetstream.range_read.options import PATIENCE as STALLED_AFTER
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePlan, plan_of
 from jsproto.jetstream.range_read.reader import RangeReader
@@ -625,7 +625,7 @@ class Stream:
     def ordered(
         self,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,
@@ -660,7 +660,7 @@ class Stream:
     def read(
         self,
         *,
-        form: Form = Form.PULL,
+        form: SourceKind = SourceKind.PULL,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         expires: float | timedelta = 30.0,
@@ -699,7 +699,7 @@ class Stream:
         hi: int,
         *,
         subjects: Sequence[str] = (),
-        way: Way = Way.AUTO,
+        way: ReadMode = ReadMode.AUTO,
         created: Timestamp | datetime | None = None,
         fail_on_loss: bool = True,
         headers_only: bool = False,
@@ -717,7 +717,7 @@ class Stream:
             lo: the first sequence.
             hi: the first sequence behind the range; behind the last one of the stream at most.
             subjects: only messages of subjects that match one of these; none means all.
-            way: by consumer or directly; `Way.AUTO` is by consumer, but directly on a work queue.
+            way: by consumer or directly; `ReadMode.AUTO` is by consumer, but directly on a work queue.
             created: when the stream was created, if it must be that very stream.
             fail_on_loss: whether messages that were removed before they were read end it, or are only told.
             headers_only: whether payloads are left out: a consumer sends none, and says their size in a last header ``Nats-Msg-Size``;
@@ -760,7 +760,7 @@ class Stream:
         hi: int | None = None,
         partitions: int = 1,
         max_messages: int = 0,
-        way: Way = Way.AUTO,
+        way: ReadMode = ReadMode.AUTO,
         timeout: float | timedelta | None = None,
     ) -> Procedure[RangePlan]:
         """What it holds now, in parts to be read by `read_range`, here or elsewhere, now or again later.

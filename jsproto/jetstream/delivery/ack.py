@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from attrs import field, frozen
 
-from jsproto.core.state import Word
+from jsproto.core.state import IdentityEnum
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api import timestamps
 from jsproto.jetstream.api.timestamps import INT64_MAX, UINT64_MAX
@@ -28,7 +28,7 @@ from jsproto.wire.info import release_of
 # ------------------------------------------------------------------------------------------------ the automaton
 
 
-class AckState(Word):
+class AckState(IdentityEnum):
     """How far the acknowledgement of one delivery is."""
 
     #: Nothing terminal was said.
@@ -43,7 +43,7 @@ class AckState(Word):
     MUTE = "MUTE"
 
 
-class AckFact(Word):
+class AckFact(IdentityEnum):
     """What can happen to a delivery."""
 
     #: In-progress was sent.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Final
 
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.jetstream.delivery.ack import CUMULATIVE, OPEN, SETTLED, InvalidAckSubject
 from jsproto.jetstream.delivery.in_progress import read, written
 from jsproto.jetstream.delivery.message import JsMessage
@@ -23,7 +23,7 @@ from jsproto.jetstream.delivery.message import JsMessage
 _SLACK: Final = 64
 
 
-class AckFloor(Stateful):
+class AckFloor(Snapshottable):
     """What was handed out and acked, of one feed.
 
     Attributes:

@@ -1,7 +1,7 @@
 """What is known of a consumer's acknowledgements, and what the user wishes about messages in his hands.
 
 Who binds to a consumer without asking the server knows nothing of it; then messages are taken for messages of a consumer
-with ack policy explicit, which is right or harmless. With the consumer's configuration at hand (`Acking.within`) no
+with ack policy explicit, which is right or harmless. With the consumer's configuration at hand (`AckOptions.within`) no
 ack is sent to a consumer that wants none, an ack of a consumer with ack policy all counts for all before it, and
 ``ack_wait`` is known.
 
@@ -34,7 +34,7 @@ def _progress(value: bool | float | timedelta) -> bool | float:
     return value if isinstance(value, bool) else in_seconds(value)
 
 
-def _state_of(acking: Acking) -> AckState:
+def _state_of(acking: AckOptions) -> AckState:
     """How a message begins, of wishes that can be met."""
     for name, value in (("wait", acking.wait), ("in_progress", acking.in_progress)):
         if value is None or (name == "in_progress" and isinstance(value, bool)):
@@ -55,13 +55,13 @@ def _state_of(acking: Acking) -> AckState:
         ) from None
 
 
-def _every_of(acking: Acking) -> float:
+def _every_of(acking: AckOptions) -> float:
     every = _wished(acking)
     # A step that is lost in the digits of a clock would never bring the next moment closer.
     return max(every, _SHORTEST) if every else 0.0
 
 
-def _wished(acking: Acking) -> float:
+def _wished(acking: AckOptions) -> float:
     if acking.state is MUTE:
         return 0.0
     if not acking.in_progress or acking.in_progress is True:
@@ -73,13 +73,13 @@ def _wished(acking: Acking) -> float:
     return acking.in_progress
 
 
-def _keeps_of(acking: Acking) -> bool:
+def _keeps_of(acking: AckOptions) -> bool:
     return bool(acking.in_progress) and acking.state is not MUTE
 
 
 @final
 @frozen(kw_only=True, cache_hash=True)
-class Acking:
+class AckOptions:
     """How messages are acknowledged, and what happens to those that are not yet.
 
     Attributes:
@@ -107,7 +107,7 @@ class Acking:
     every: float = field(init=False, repr=False, eq=False, default=Factory(_every_of, takes_self=True))
     keeps: bool = field(init=False, repr=False, eq=False, default=Factory(_keeps_of, takes_self=True))
 
-    def checked(self) -> Acking:
+    def checked(self) -> AckOptions:
         """These wishes, if they can be met.
 
         Raises:
@@ -119,14 +119,14 @@ class Acking:
             )
         return self
 
-    def within(self, config: ConsumerConfig) -> Acking:
+    def within(self, config: ConsumerConfig) -> AckOptions:
         """The same for a consumer that is known; what was said here is kept."""
         policy = self.policy if config.ack_policy is None else config.ack_policy
         return evolve(self, policy=policy, wait=self.wait if self.wait is not None else ack_wait_of(config))
 
 
 #: Nothing is known and nothing wished.
-UNKNOWN: Final = Acking()
+UNKNOWN: Final = AckOptions()
 
 
 def ack_wait_of(config: ConsumerConfig) -> float | None:

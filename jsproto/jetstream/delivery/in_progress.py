@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple, cast
 
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.jetstream.delivery.ack import SETTLED, AckState
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.wire.frames import Delivery
@@ -34,14 +34,14 @@ from jsproto.wire.frames import Delivery
 _SLACK: Final = 64
 
 
-class Beat(NamedTuple):
+class InProgressTick(NamedTuple):
     """What a beat found: ripe messages in hand, and how many of those at hand are ripe."""
 
     held: list[JsMessage]
     ripe: int
 
 
-class HandedOut(Stateful):
+class InProgressTracker(Snapshottable):
     """The messages of one feed that are not settled.
 
     Args:
@@ -100,7 +100,7 @@ class HandedOut(Stateful):
         if len(held) > self._bound:
             self._let_go()
 
-    def beat(self, now: float, at_hand: int) -> Beat:
+    def beat(self, now: float, at_hand: int) -> InProgressTick:
         """A beat is due: look at everything; ``at_hand`` messages wait to be taken.
 
         Beats that were missed count as one: then the next is due at once.
@@ -115,7 +115,7 @@ class HandedOut(Stateful):
         self._came = 0
         due = max(cast("float", self.due) + self.every, now)
         self.due = due if self._held or at_hand else None
-        return Beat([each for each in ripe if each.said is not SETTLED], self._waiting)
+        return InProgressTick([each for each in ripe if each.said is not SETTLED], self._waiting)
 
     def clear(self) -> None:
         """Nothing is to be looked after any more."""

@@ -4,14 +4,14 @@ Theory. It stays a thin object over the parser's tuple; what its reply subject s
 (`metadata`). How far its acknowledgement is, is one attribute moved by the table of `jsproto.jetstream.delivery.ack`. Whether the server has
 refused what was written is looked up only when somebody asks for the `state` of a settled message, or settles it again.
 
-Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.conversation.settleable.Once`:
+Settling goes through `Connection.settle`, which takes anything with the methods of `jsproto.core.conversation.settleable.Settleable`:
 
 - a message itself is its plain ack, so that what is said once per message costs no object;
-- `AckedAll` acks a whole list at the price of one call;
+- `AckBatch` acks a whole list at the price of one call;
 - `Settlement` says any verb, with a reply subject for `Next`.
 
 `settlement` picks the right one. All follow *write first, mark after*: what was not written leaves the message open. A second settlement sends nothing: ADR-15 has it ignored, and a feed that is
-``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack (`Covering`), since that
+``strict`` has it raised (`AlreadySettled`). With ack policy all the feed is told of an ack (`CumulativeAck`), since that
 settles earlier messages too.
 
 The reply subject goes out exactly as it came; it came through the parser, so it holds neither blank nor line end and
@@ -29,7 +29,7 @@ from typing import Protocol, cast, final
 from jsproto.core.conversation.conversation import Call, Port
 from jsproto.core.conversation.message import Message, payload_shown
 from jsproto.core.conversation.procedure import Steps
-from jsproto.core.conversation.settleable import Once, Write
+from jsproto.core.conversation.settleable import Settleable, Write
 from jsproto.core.numbers import seconds
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.jetstream.delivery.ack import (
@@ -169,7 +169,7 @@ class JsMessage(Message):
         return self
 
 
-class Covering(Protocol):
+class CumulativeAck(Protocol):
     """A feed of a consumer with ack policy all."""
 
     def covered(self, message: JsMessage) -> None:
@@ -178,7 +178,7 @@ class Covering(Protocol):
 
 
 def _cover(message: JsMessage) -> None:
-    cast("Covering", message.feed).covered(message)
+    cast("CumulativeAck", message.feed).covered(message)
 
 
 def _once(message: JsMessage) -> None:
@@ -199,8 +199,8 @@ def _of_nobody(reply: str) -> InvalidAckSubject:
 
 
 @final
-class AckedAll:
-    """The plain ack of each of several messages, written together: a `Once`. Those not open are left out.
+class AckBatch:
+    """The plain ack of each of several messages, written together: a `Settleable`. Those not open are left out.
 
     Of messages of one consumer with ack policy all only the last is acked.
     """
@@ -262,7 +262,7 @@ class AckedAll:
 
 @final
 class Settlement:
-    """Any verb for one message: a `Once`.
+    """Any verb for one message: a `Settleable`.
 
     Args:
         message: what is settled.
@@ -307,7 +307,7 @@ class Settlement:
         return self.message.repeated()
 
 
-def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Once:
+def settlement(message: JsMessage, verb: Verb = ACK, reply: str = "") -> Settleable:
     """What `Connection.settle` takes to say ``verb`` for ``message``."""
     return message if isinstance(verb, Ack) and not reply else Settlement(message, verb, reply)
 

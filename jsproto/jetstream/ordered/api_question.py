@@ -11,14 +11,14 @@ from typing import Generic, TypeVar, cast
 
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.procedure import Script
-from jsproto.core.state import Snapshot, Stateful
+from jsproto.core.state import Snapshot, Snapshottable
 from jsproto.errors import JsprotoError
 from jsproto.wire.frames import Delivery
 
 T = TypeVar("T")
 
 
-class Question(Stateful, Generic[T]):
+class ApiQuestion(Snapshottable, Generic[T]):
     """Asks, and hands the outcome to the part that wants to know."""
 
     __slots__ = ("_script",)

@@ -18,11 +18,11 @@ from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation.conversation import Call, Port
 from jsproto.core.conversation.procedure import Script, Sleep, Steps
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.errors import ConnectionClosed, JsprotoError, PermissionViolation
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer
-from jsproto.jetstream.api.errors import Asked, NotFound
+from jsproto.jetstream.api.errors import NotFound, RequestContext
 from jsproto.jetstream.api.requests.manage import delete_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.frames import PAYLOAD, Delivery
@@ -54,14 +54,14 @@ def removal(api: ApiSubjects, stream: str, consumer: str, timeout: float) -> Ste
 def gone(frame: Delivery, *, absent: bool) -> bool:
     """Whether an answer to a deletion says that the consumer is gone; ``absent``: also where it was not found."""
     try:
-        return answer(frame[PAYLOAD], Asked(), AnswerType.CONSUMER_DELETE)["success"] is True
+        return answer(frame[PAYLOAD], RequestContext(), AnswerType.CONSUMER_DELETE)["success"] is True
     except NotFound:
         return absent
     except JsprotoError:
         return False
 
 
-class Leftovers(Stateful):
+class ConsumerCleanup(Snapshottable):
     """Names to be deleted. Each was asked for; the first is asked for again until it is answered.
 
     Attributes:

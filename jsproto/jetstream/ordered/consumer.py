@@ -20,8 +20,8 @@ Later ones never give up: only a stream that is gone, or a configuration that th
 
 At its end the machine stays until its consumers are deleted: an answer to a creation that is late is waited for too.
 
-The parts: `Position` says where to begin and, with `Census` where subjects count, when all has come that was there; `Pulls` or `Pushes` how messages come, `Order` what comes next, `Pace` when the next
-attempt may be, `Leftovers` what to delete, `Incarnation` steps the creation, `ReplayWatch` asks for it in the silence of a replay, a `View` makes items of messages.
+The parts: `ResumePoint` says where to begin and, with `SubjectCensus` where subjects count, when all has come that was there; `PullSource` or `PushSource` how messages come, `SequenceCheck` what comes next, `Backoff` when the next
+attempt may be, `ConsumerCleanup` what to delete, `EphemeralConsumer` steps the creation, `ReplayWatch` asks for it in the silence of a replay, a `View` makes items of messages.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
-from jsproto.core.conversation.conversation import Conversation, Stage, Wish
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError
@@ -39,21 +39,21 @@ from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import DeliverPolicy
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.backoff import Pace, ShortLinks
+from jsproto.jetstream.backoff import Backoff, ShortLinks
 from jsproto.jetstream.delivery.ack import MUTE, AckState
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.errors import HeartbeatsMissed, ServerShutdown
 from jsproto.jetstream.gaps import sequence_of
-from jsproto.jetstream.heartbeat import Alarm
-from jsproto.jetstream.ordered.cleanup import Leftovers
-from jsproto.jetstream.ordered.ephemeral import Incarnation, Shape
-from jsproto.jetstream.ordered.options import Form, OrderedOptions
-from jsproto.jetstream.ordered.pull_source import Pulls
-from jsproto.jetstream.ordered.push_source import Pushes
+from jsproto.jetstream.heartbeat import HeartbeatAlarm
+from jsproto.jetstream.ordered.cleanup import ConsumerCleanup
+from jsproto.jetstream.ordered.ephemeral import EphemeralConfig, EphemeralConsumer
+from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
+from jsproto.jetstream.ordered.pull_source import PullSource
+from jsproto.jetstream.ordered.push_source import PushSource
 from jsproto.jetstream.ordered.replay_check import ReplayWatch
-from jsproto.jetstream.ordered.resume_point import Position
-from jsproto.jetstream.ordered.sequence_check import Order
-from jsproto.jetstream.ordered.source import Intake
+from jsproto.jetstream.ordered.resume_point import ResumePoint
+from jsproto.jetstream.ordered.sequence_check import SequenceCheck
+from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.ordered.states import (
     FATAL,
     FATAL_AT_FIRST,
@@ -66,10 +66,10 @@ from jsproto.jetstream.ordered.states import (
     OrderedState,
     OrderedTimer,
 )
-from jsproto.jetstream.ordered.subject_census import Census
+from jsproto.jetstream.ordered.subject_census import SubjectCensus
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End, Row, Verdict, judge, pull_error
+from jsproto.jetstream.status import EndReason, StatusAction, StatusRow, judge, pull_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import BLOCK, REPLY, SID, SUBJECT, Delivery
 from jsproto.wire.headers import status_of
@@ -77,13 +77,13 @@ from jsproto.wire.subjects import stream_name
 
 __all__ = [
     "TRANSITIONS",
-    "Form",
     "OrderedConsumer",
     "OrderedInput",
     "OrderedNotice",
     "OrderedOptions",
     "OrderedState",
     "OrderedTimer",
+    "SourceKind",
 ]
 
 T = TypeVar("T")
@@ -166,7 +166,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         "leftovers": PART,
         "order": PART,
         "position": PART,
-        "reason": End,
+        "reason": EndReason,
         "repeated": PLAIN,
         "replay": PART,
         "resets": PLAIN,
@@ -184,26 +184,26 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self.view = view
         self.message: Make = JsMessage
         self.state = OrderedState.NEW
-        self.reason: End | None = None
+        self.reason: EndReason | None = None
         self.resets = 0
         self.strays = 0
         self.repeated = 0
-        self.backlog = Backlog()
-        self.order = Order()
-        self.incarnation = Incarnation(
-            api, self.stream, cast("Shape", self.options)
+        self.backlog = FrameQueue()
+        self.order = SequenceCheck()
+        self.incarnation = EphemeralConsumer(
+            api, self.stream, cast("EphemeralConfig", self.options)
         )  # cast: pyright takes a field with a converter for a descriptor
-        self.position = Position(self.options.start)
-        self.census = Census(api, self.stream, self.options.filters, self.options.create_timeout)
+        self.position = ResumePoint(self.options.start)
+        self.census = SubjectCensus(api, self.stream, self.options.filters, self.options.create_timeout)
         pulls = self.options.pulls
-        form = Pushes if self.options.form is Form.PUSH else Pulls
-        self.intake: Intake = form(self.backlog, pulls, paced=self.options.paced)
+        form = PushSource if self.options.form is SourceKind.PUSH else PullSource
+        self.intake: OrderedSource = form(self.backlog, pulls, paced=self.options.paced)
         self.replay = ReplayWatch(api, self.stream, self.options.create_timeout)
-        self.leftovers = Leftovers(api, self.stream, self.options.create_timeout)
+        self.leftovers = ConsumerCleanup(api, self.stream, self.options.create_timeout)
         self._api = api
         self._plain = isinstance(view, Messages)
         self._items: deque[T] = deque()
-        self._pace = Pace(pulls.retry_wait, pulls.retry_wait_max)
+        self._pace = Backoff(pulls.retry_wait, pulls.retry_wait_max)
         self._short_links = ShortLinks(pulls.retry_wait, pulls.retry_wait_max)
         self._timers = Timers(OrderedTimer)
         # A frame came once.
@@ -277,7 +277,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.view.done:
             self.backlog.clear()
             if not self.ended:
-                self._finish(End.FILLED, None, now)
+                self._finish(EndReason.FILLED, None, now)
         else:
             self.intake.ask(self.port, now)
             if self._overdue and not self.backlog.count:
@@ -289,7 +289,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """Ask for the first incarnation, if the link is up."""
         self._move(OrderedInput.OPENED)
         if self.view.done:
-            self._finish(End.FILLED, None, now)
+            self._finish(EndReason.FILLED, None, now)
         elif self.port.up:
             self._attempt(now)
 
@@ -339,7 +339,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self.incarnation.script = None
             self._short_links.lost(self.incarnation.since, now)
             if self.state is not OrderedState.CLOSING:
-                self._lost(End.DISCONNECTED)
+                self._lost(EndReason.DISCONNECTED)
             if self.intake.early:
                 self.port.unsubscribe()  # it is a subject, which the next link would restore
 
@@ -370,21 +370,23 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if not self.ended and subject and subject in {self.intake.subject, self.port.subject}:
             if not self._proven:
                 self.port.notify(PullNotice.REFUSED, error)
-                self._finish(End.REFUSED, error, now)
+                self._finish(EndReason.REFUSED, error, now)
             elif self.state is OrderedState.READING:
                 self.port.notify(PullNotice.REFUSED, error)
                 self._reset(now, later=True)
         self._rest()
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Stop or drain: what is at hand is handed out, then it ends. Nothing is lost by that, there are no acks."""
         if not self.ended:
-            self._finish(End.CLOSED, None, now)
+            self._finish(EndReason.CLOSED, None, now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """The user leaves, and what is at hand with him; or the connection is closed, and nothing is made any more (B089)."""
         if not self.ended:
-            self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error, now)
+            self._finish(
+                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error, now
+            )
         if error is None:
             self.backlog.clear()
             self._items.clear()
@@ -468,7 +470,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         else:
             self._survey(now)
         if self.incarnation.unsound(info) and not self.ended:
-            self._lost(End.RESET)
+            self._lost(EndReason.RESET)
             self._attempt(now, info.name)
         else:
             self.intake.ask(self.port, now)
@@ -482,10 +484,12 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if isinstance(error, UNKNOWN_OUTCOME):
             self.leftovers.add(incarnation.name, self.port, now)
         if fatal:
-            self._finish(End.FATAL if isinstance(error, StreamNotFound) else End.REFUSED, error, now)
+            self._finish(
+                EndReason.FATAL if isinstance(error, StreamNotFound) else EndReason.REFUSED, error, now
+            )
         else:
             self.port.notify(OrderedNotice.CREATE_FAILED, error)
-            self._lost(End.REFUSED)
+            self._lost(EndReason.REFUSED)
             self._timers.set(OrderedTimer.ATTEMPT, self._pace.failed(now))
 
     def _late(self, frame: Delivery, now: float) -> None:
@@ -494,7 +498,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if name and (name != self.incarnation.name or self.ended):
             self.leftovers.add(name, self.port, now)
 
-    def _lost(self, end: End) -> None:
+    def _lost(self, end: EndReason) -> None:
         """The incarnation is worth nothing from this moment on."""
         self._move(OrderedInput.LOST)
         self.intake.void(end)
@@ -505,7 +509,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """The next incarnation, now or after a delay, in any case ``later`` if it would fare no better; the old one is left."""
         old = "" if deleted else self.incarnation.name
         self.incarnation.script = None
-        self._lost(End.RESET)
+        self._lost(EndReason.RESET)
         self.resets += 1
         self.port.notify(OrderedNotice.RESET, self.position.last)
         at = self._pace.failed(now) if later else self._pace.fruitless(self.incarnation.since, now)
@@ -607,7 +611,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if not self._plain:
             self.intake.keep([_CAUGHT_UP])
         if self.options.until_caught_up:
-            self._finish(End.FILLED, None, now)
+            self._finish(EndReason.FILLED, None, now)
 
     def _said(self, frame: Delivery, now: float) -> None:
         """A word of the server about one of our pulls."""
@@ -618,13 +622,13 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             return
         self._alive(now)
         row = judge(*status, self.intake.place, asks=bool(frame[REPLY]))
-        if row.verdict is Verdict.HEARTBEAT:
+        if row.verdict is StatusAction.HEARTBEAT:
             self._heartbeat(block, now)
-        elif row.verdict is Verdict.FLOW_CONTROL:
+        elif row.verdict is StatusAction.FLOW_CONTROL:
             self.intake.question(frame[REPLY], self.port, now)
-        elif row.verdict is Verdict.STRANGE:
+        elif row.verdict is StatusAction.STRANGE:
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
-        elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
+        elif row.verdict in {StatusAction.PULL_ENDED, StatusAction.DOES_NOT_FIT}:
             if not self.intake.ended(frame, row, block, now):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
             if row.end in NOTHING_LEFT:
@@ -654,17 +658,17 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.options.hurried and self.position.quiet():
             self._caught_up(now)
 
-    def _dismissed(self, row: Row, status: tuple[int, str], now: float) -> None:
+    def _dismissed(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
         """The incarnation serves us no more."""
         kind = STATUS_NOTICES.get(row.verdict, PullNotice.UNKNOWN_STATUS)
         if row.error is ServerShutdown:
             kind = PullNotice.SERVER_SHUTDOWN
         self.port.notify(kind, self._error_of(row, status))
         # Whoever is gone can be replaced at once (B074); whoever moves or refuses would do so again.
-        gone = row.verdict in {Verdict.DELETED, Verdict.GONE_FOR_NOW}
-        self._reset(now, deleted=row.verdict is Verdict.DELETED, later=not gone)
+        gone = row.verdict in {StatusAction.DELETED, StatusAction.GONE_FOR_NOW}
+        self._reset(now, deleted=row.verdict is StatusAction.DELETED, later=not gone)
 
-    def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
+    def _error_of(self, row: StatusRow, status: tuple[int, str]) -> JsprotoError:
         return pull_error(row, *status, self._about, self.intake.subject)
 
     @property
@@ -697,7 +701,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def _silent(self, now: float) -> None:
         liveness = self.intake.liveness
-        if liveness.judge(now) is Alarm.EDGE:
+        if liveness.judge(now) is HeartbeatAlarm.EDGE:
             text = (
                 f"expected a heartbeat every {liveness.heartbeat:g} s for {self._about}, "
                 f"nothing came for {liveness.period:g} s"
@@ -707,7 +711,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     # ------------------------------------------------------------------ ends
 
-    def _finish(self, reason: End, error: JsprotoError | None, now: float) -> None:
+    def _finish(self, reason: EndReason, error: JsprotoError | None, now: float) -> None:
         """It is over for the user; what is left on the server is deleted."""
         self.reason = reason
         self.end(error)

@@ -13,22 +13,22 @@ from typing import ClassVar, Protocol, cast
 
 from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.procedure import Script
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.errors import InvalidResponse, JsprotoError
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.enums import ConsumerAction
 from jsproto.jetstream.api.envelope import answer
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.requests.manage import create_consumer
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.resume_point import Start
+from jsproto.jetstream.ordered.resume_point import StartPoint
 from jsproto.jetstream.ordered.several_filters import cover, passes_over, wanted
 from jsproto.wire.frames import PAYLOAD, Delivery
 from jsproto.wire.nuid import derived
 
 
-class Shape(Protocol):
+class EphemeralConfig(Protocol):
     """What all incarnations of one reader have in common: options of it."""
 
     @property
@@ -37,7 +37,7 @@ class Shape(Protocol):
         ...
 
     @property
-    def start(self) -> Start:
+    def start(self) -> StartPoint:
         """Where the first begins."""
         ...
 
@@ -52,7 +52,7 @@ class Shape(Protocol):
         ...
 
 
-class Incarnation(Stateful):
+class EphemeralConsumer(Snapshottable):
     """The present one.
 
     Attributes:
@@ -90,7 +90,7 @@ class Incarnation(Stateful):
         "since": PLAIN,
     }
 
-    def __init__(self, api: ApiSubjects, stream: str, options: Shape) -> None:
+    def __init__(self, api: ApiSubjects, stream: str, options: EphemeralConfig) -> None:
         self._api = api
         self._stream = stream
         self._options = options
@@ -124,7 +124,7 @@ class Incarnation(Stateful):
         root, number, generation, _ = port.subject.rsplit(".", 3)
         self.name = f"{self._options.name_prefix}{derived(root)}-{number}-{generation}"
 
-    def ask(self, port: Port, start: Start, deliver: str, now: float) -> None:
+    def ask(self, port: Port, start: StartPoint, deliver: str, now: float) -> None:
         """Ask for the next one, which delivers to ``deliver`` or, if that is ``""``, waits for pulls."""
         self._start = start
         self._deliver = deliver
@@ -165,7 +165,7 @@ class Incarnation(Stateful):
 
     def late(self, frame: Delivery) -> str:
         """The name in an answer that nobody waits for, if it says that a consumer was made; else ``""``."""
-        about = Asked()  # of an error that nobody sees
+        about = RequestContext()  # of an error that nobody sees
         try:
             return ConsumerInfo.from_wire(
                 answer(frame[PAYLOAD], about, AnswerType.CONSUMER_CREATE), about
@@ -175,7 +175,7 @@ class Incarnation(Stateful):
 
     def _creation(self) -> Script[ConsumerInfo]:
         options = self._options
-        config = Start(*self._start).into(options.shared, self.name)
+        config = StartPoint(*self._start).into(options.shared, self.name)
         if self.filter:
             config = config.evolve(filter_subject=self.filter, filter_subjects=())
         if self._deliver:

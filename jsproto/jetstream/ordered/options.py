@@ -19,7 +19,7 @@ from jsproto.core.numbers import check_number, in_seconds, seconds
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy, DeliverPolicy, ReplayPolicy
-from jsproto.jetstream.ordered.resume_point import Start
+from jsproto.jetstream.ordered.resume_point import StartPoint
 from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
 from jsproto.wire.subjects import consumer_name
 
@@ -63,7 +63,7 @@ _START_FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-class Form(Enum):
+class SourceKind(Enum):
     """How the messages come."""
 
     #: They are asked for: bounded by what the reader wants to have at hand.
@@ -91,7 +91,7 @@ def _checked(options: OrderedOptions) -> ConsumerConfig:
         config.filter_subject or config.filter_subjects
     ):
         config = config.evolve(filter_subject=">")  # the server wants one here (10094)
-    if options.form is Form.PUSH:
+    if options.form is SourceKind.PUSH:
         heartbeat = timedelta(seconds=options.pulls.heartbeat)
         config = config.evolve(flow_control=True, idle_heartbeat=heartbeat)
     return config.checked().evolve(
@@ -153,7 +153,7 @@ class OrderedOptions:
 
     config: ConsumerConfig = field(factory=ConsumerConfig)
     pulls: ConsumeOptions = field(factory=lambda: ConsumeOptions(idle_heartbeat=HEARTBEAT))
-    form: Form = Form.PULL
+    form: SourceKind = SourceKind.PULL
     until_caught_up: bool = False
     first_attempts: int = 10
     create_timeout: float = field(default=5.0, converter=in_seconds)
@@ -163,9 +163,9 @@ class OrderedOptions:
     )
 
     @property
-    def start(self) -> Start:
+    def start(self) -> StartPoint:
         """Where the user wants to begin."""
-        return Start.of(self.config)
+        return StartPoint.of(self.config)
 
     @property
     def filters(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The pulls of an ordered consumer: what is asked of the present incarnation, what it owes, and whether it is still there.
 
-Theory. The arithmetic is that of the pull machines, by the same parts: `Budget` the level, `Ledger` who owes what, `Liveness`
-the silence, `Pace` the delay behind a pull that brought nothing. Here they are one part, because they begin and end
+Theory. The arithmetic is that of the pull machines, by the same parts: `PullCredit` the level, `PendingPulls` who owes what, `HeartbeatMonitor`
+the silence, `Backoff` the delay behind a pull that brought nothing. Here they are one part, because they begin and end
 together: with `begin` an incarnation can be asked, with `void` nothing that it owes will ever come. What was received
 stays counted until the user takes it, whichever incarnation it came from, so buffered and asked together never exceed
 the bound, and a reset asks only for what there is room for.
@@ -15,31 +15,31 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
-from jsproto.core.state import PART, Codecs, Word
+from jsproto.core.pubsub.frame_queue import FrameQueue
+from jsproto.core.state import PART, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
-from jsproto.jetstream.backoff import Pace
-from jsproto.jetstream.heartbeat import Liveness
-from jsproto.jetstream.ordered.source import Intake
+from jsproto.jetstream.backoff import Backoff
+from jsproto.jetstream.heartbeat import HeartbeatMonitor
+from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.pull.pending_pulls import Ledger
-from jsproto.jetstream.pull.pull_credit import Budget
+from jsproto.jetstream.pull.pending_pulls import PendingPulls
+from jsproto.jetstream.pull.pull_credit import PullCredit
 from jsproto.jetstream.pull.request import Pull, message_sizes
-from jsproto.jetstream.status import End, Place, Row, Verdict, pending_of
+from jsproto.jetstream.status import EndReason, StatusAction, StatusContext, StatusRow, pending_of
 from jsproto.wire.frames import SUBJECT, Delivery
 
 #: How much later than its expiry a pull is taken for over without a word: a tenth, 1 s to 5 s.
 _MARGINS: Final = (1.0, 5.0)
 
 
-class PullTimer(Word):
+class PullTimer(IdentityEnum):
     """The deadlines beside the server's silence and the age of the pulls."""
 
     #: The delay behind a fruitless pull is over.
     AGAIN = "AGAIN"
 
 
-class Pulls(Intake):
+class PullSource(OrderedSource):
     """Asking one incarnation after the other.
 
     Args:
@@ -53,24 +53,24 @@ class Pulls(Intake):
     __slots__ = ("_budget", "_expires", "_pace", "_template", "_timers", "ledger")
 
     STATE: ClassVar[Codecs] = {
-        **Intake.STATE,
+        **OrderedSource.STATE,
         "_budget": PART,
         "_pace": PART,
         "_timers": PART,
         "ledger": PART,
     }
 
-    place = Place.PULL
+    place = StatusContext.PULL
     early = False
 
-    def __init__(self, backlog: Backlog, options: ConsumeOptions, *, paced: bool = False) -> None:
-        self._budget = Budget(*options.credits())
-        liveness = Liveness(options.heartbeat, options.heartbeat_factor)
+    def __init__(self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False) -> None:
+        self._budget = PullCredit(*options.credits())
+        liveness = HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
         super().__init__(backlog, self._budget.lead, liveness, paced=paced)
         self.by_messages = self._budget.size is None
-        self.ledger = Ledger()
+        self.ledger = PendingPulls()
         self._expires = options.expires
-        self._pace = Pace(options.retry_wait, options.retry_wait_max)
+        self._pace = Backoff(options.retry_wait, options.retry_wait_max)
         self._template = options.template
         self._timers = Timers(PullTimer)
 
@@ -82,7 +82,7 @@ class Pulls(Intake):
         self._pace.restart()
         self._budget.whole = False
 
-    def void(self, end: End) -> None:
+    def void(self, end: EndReason) -> None:
         """Nothing that was asked will come any more, and nobody can be asked."""
         self.subject = ""
         self.ledger.end_all(end)
@@ -142,17 +142,17 @@ class Pulls(Intake):
         self._pace.eased()
         return super().heartbeat(block, port, now)
 
-    def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
+    def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked for.
 
         The delay that this may cost gets its deadline from `ask`: where nothing is to be asked nobody needs to wake up.
         """
         pull = cast("Pull", self.ledger.find(frame[SUBJECT]))
-        settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
+        settled = self.ledger.settle(pull, cast("EndReason", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
         if pull.got:
             return True
-        if row.verdict is Verdict.DOES_NOT_FIT:
+        if row.verdict is StatusAction.DOES_NOT_FIT:
             if not self._budget.did_not_fit(pull.max_bytes):
                 return True
             self._pace.failed(now)

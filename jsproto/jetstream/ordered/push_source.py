@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.jetstream.credit import Credit
-from jsproto.jetstream.heartbeat import Liveness
-from jsproto.jetstream.ordered.source import Intake
+from jsproto.jetstream.heartbeat import HeartbeatMonitor
+from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.push.flow_control import FlowControl, Met
-from jsproto.jetstream.status import End, Place
+from jsproto.jetstream.push.flow_control import FlowControl, FlowMark
+from jsproto.jetstream.status import EndReason, StatusContext
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import SUBJECT, Delivery
 from jsproto.wire.headers import header_value
@@ -31,7 +31,7 @@ _NEVER: Final = -(2**62)
 _ALWAYS: Final = 2**62
 
 
-class Pushes(Intake):
+class PushSource(OrderedSource):
     """One deliver subject after the other.
 
     Attributes:
@@ -40,13 +40,13 @@ class Pushes(Intake):
 
     __slots__ = ("_doubt", "flow")
 
-    STATE: ClassVar[Codecs] = {**Intake.STATE, "_doubt": PLAIN, "flow": PART}
+    STATE: ClassVar[Codecs] = {**OrderedSource.STATE, "_doubt": PLAIN, "flow": PART}
 
-    place = Place.PUSH
+    place = StatusContext.PUSH
     early = True
 
-    def __init__(self, backlog: Backlog, options: ConsumeOptions, *, paced: bool = False) -> None:
-        liveness = Liveness(options.heartbeat, options.heartbeat_factor)
+    def __init__(self, backlog: FrameQueue, options: ConsumeOptions, *, paced: bool = False) -> None:
+        liveness = HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
         super().__init__(backlog, Credit(1), liveness, paced=paced)
         self.flow = FlowControl()
         # The fence behind an answer that the server misses.
@@ -69,7 +69,7 @@ class Pushes(Intake):
         if not self._replaying:
             self.liveness.watch(now)
 
-    def void(self, end: End) -> None:
+    def void(self, end: EndReason) -> None:
         """The messages behind the questions are at hand, the questions are void."""
         self.subject = self.deliver = ""
         self.liveness.rest()
@@ -114,10 +114,10 @@ class Pushes(Intake):
 
     def question(self, subject: str, port: Port, now: float) -> None:
         """It is answered at once if nothing is before it, or else in its turn; doubts are cleared by a fence."""
-        met = self.flow.met(subject) if subject else Met.KNOWN
-        if met is Met.MARKED:
+        met = self.flow.met(subject) if subject else FlowMark.KNOWN
+        if met is FlowMark.MARKED:
             self.ask(port, now)
-        elif met is Met.DOUBTED:
+        elif met is FlowMark.DOUBTED:
             self._doubt = port.fence()
 
     def fenced(self, token: int) -> None:

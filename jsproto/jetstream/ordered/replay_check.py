@@ -21,10 +21,10 @@ from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.errors import NotFound
 from jsproto.jetstream.api.requests.manage import consumer_info
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.api_question import Question
+from jsproto.jetstream.ordered.api_question import ApiQuestion
 
 
-class ReplayWatch(Question[ConsumerInfo]):
+class ReplayWatch(ApiQuestion[ConsumerInfo]):
     """The question for one incarnation after the other.
 
     Args:

@@ -16,7 +16,7 @@ Caught up is who has received everything that was there at the creation (B220). 
 matter, or a writer that never pauses would put the end off for ever:
 
     as many messages came as the create reply counted     all of them came, or those that did not are gone
-    the same with ``last_per_subject``                    no proof, since a value that was replaced comes later: `Position.unsure`
+    the same with ``last_per_subject``                    no proof, since a value that was replaced comes later: `ResumePoint.unsure`
     a pull waits, or a pushed reader hears a heartbeat    the server has nothing more: what is missing was deleted
 
 A message that says "none is left" is no proof: servers were seen to say so and go on. Each incarnation
@@ -28,14 +28,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, cast
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.enums import DeliverPolicy
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.delivery.ack import AckSubject
 
 
-class Start(NamedTuple):
+class StartPoint(NamedTuple):
     """Where an incarnation begins: a policy with its one field.
 
     Attributes:
@@ -49,12 +49,12 @@ class Start(NamedTuple):
     time_ns: int | None = None
 
     @classmethod
-    def behind(cls, sequence: int) -> Start:
+    def behind(cls, sequence: int) -> StartPoint:
         """Behind a stream sequence."""
         return cls(DeliverPolicy.BY_START_SEQUENCE.value, sequence + 1)
 
     @classmethod
-    def of(cls, config: ConsumerConfig) -> Start:
+    def of(cls, config: ConsumerConfig) -> StartPoint:
         """As a configuration says."""
         moment = config.opt_start_time
         return cls(
@@ -73,7 +73,7 @@ class Start(NamedTuple):
         )
 
 
-def anchor_of(info: ConsumerInfo, policy: str) -> Start | None:
+def anchor_of(info: ConsumerInfo, policy: str) -> StartPoint | None:
     """Where a consumer that starts by itself has begun, as its create reply shows it; ``None`` if its policy says it all.
 
     ``new`` and ``last`` mean another place each time they are asked for (B086). The reply says what lies before the first
@@ -82,13 +82,13 @@ def anchor_of(info: ConsumerInfo, policy: str) -> Start | None:
     if policy not in {DeliverPolicy.NEW, DeliverPolicy.LAST}:
         return None
     if info.delivered.stream_seq and not info.delivered.consumer_seq:
-        return Start.behind(info.delivered.stream_seq)
+        return StartPoint.behind(info.delivered.stream_seq)
     if info.created is None or (policy == DeliverPolicy.LAST and info.num_pending):
         return None
-    return Start(DeliverPolicy.BY_START_TIME.value, None, info.created.ns)
+    return StartPoint(DeliverPolicy.BY_START_TIME.value, None, info.created.ns)
 
 
-class Position(Stateful):
+class ResumePoint(Snapshottable):
     """The one reader's place in the stream.
 
     Args:
@@ -123,10 +123,10 @@ class Position(Stateful):
         "last": PLAIN,
     }
 
-    def __init__(self, original: Start) -> None:
+    def __init__(self, original: StartPoint) -> None:
         self._original = original
         self._newest = original.policy == DeliverPolicy.LAST_PER_SUBJECT
-        self._anchor: Start | None = None
+        self._anchor: StartPoint | None = None
         # Whether there was an incarnation; then of the present one: how many messages it was to bring at least (below 0:
         # not known yet), how many it brought, and how many the last of them left.
         self._created = False
@@ -138,10 +138,10 @@ class Position(Stateful):
         self.last = 0
         self.caught_up = False
 
-    def resume(self) -> Start:
+    def resume(self) -> StartPoint:
         """Where the next incarnation starts."""
         if self.last and not (self._newest and not self.caught_up):
-            return Start.behind(self.last)
+            return StartPoint.behind(self.last)
         return self._anchor or self._original
 
     def asked(self) -> None:
@@ -203,4 +203,4 @@ class Position(Stateful):
         """Put back what `snapshot` gave."""
         super().restore(data)
         if self._anchor is not None:
-            self._anchor = Start(*cast("tuple[str, int | None, int | None]", self._anchor))
+            self._anchor = StartPoint(*cast("tuple[str, int | None, int | None]", self._anchor))

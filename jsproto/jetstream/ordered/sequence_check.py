@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from jsproto.core.state import PART, PLAIN, Codecs, Stateful
+from jsproto.core.state import PART, PLAIN, Codecs, Snapshottable
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
-from jsproto.jetstream.gaps import Gap, SequenceGuard
+from jsproto.jetstream.gaps import Gap, GapDetector
 from jsproto.wire.frames import REPLY, Delivery
 
 
-class Found(NamedTuple):
+class SequenceCheckResult(NamedTuple):
     """What a run holds.
 
     Attributes:
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     gap: Gap | None
 
 
-class Order(Stateful):
+class SequenceCheck(Snapshottable):
     """The expectation of one incarnation at a time.
 
     Attributes:
@@ -50,14 +50,14 @@ class Order(Stateful):
 
     def __init__(self) -> None:
         self.consumer = ""
-        self.guard = SequenceGuard(1)
+        self.guard = GapDetector(1)
 
     def restart(self, consumer: str) -> None:
         """A new incarnation: its first delivery is number 1 (B079)."""
         self.consumer = consumer
         self.guard.restart(1)
 
-    def judge(self, run: list[Delivery], seen: int) -> Found:
+    def judge(self, run: list[Delivery], seen: int) -> SequenceCheckResult:
         """What is in a run of messages, when everything up to the stream sequence ``seen`` is known."""
         try:
             last = AckSubject.parse(run[-1][REPLY])
@@ -74,9 +74,9 @@ class Order(Stateful):
         ):
             return self._one_by_one(run, seen)
         self.guard.restart(last.consumer_sequence + 1)
-        return Found(run, [], 0, last, None)
+        return SequenceCheckResult(run, [], 0, last, None)
 
-    def _one_by_one(self, run: list[Delivery], seen: int) -> Found:
+    def _one_by_one(self, run: list[Delivery], seen: int) -> SequenceCheckResult:
         fresh: list[Delivery] = []
         repeated: list[Delivery] = []
         last: AckSubject | None = None
@@ -86,14 +86,14 @@ class Order(Stateful):
                 continue
             gap = self.guard.run(ack.consumer_sequence, ack.consumer_sequence, 1)
             if gap is not None:
-                return Found(fresh, repeated, len(run) - len(fresh) - len(repeated), last, gap)
+                return SequenceCheckResult(fresh, repeated, len(run) - len(fresh) - len(repeated), last, gap)
             last = ack
             if ack.stream_sequence > seen:
                 seen = ack.stream_sequence
                 fresh.append(frame)
             else:
                 repeated.append(frame)
-        return Found(fresh, repeated, len(run) - len(fresh) - len(repeated), last, None)
+        return SequenceCheckResult(fresh, repeated, len(run) - len(fresh) - len(repeated), last, None)
 
     def _of_ours(self, frame: Delivery) -> AckSubject | None:
         try:

@@ -19,15 +19,15 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
-from jsproto.core.state import PART, PLAIN, Codecs, Stateful
+from jsproto.core.pubsub.frame_queue import FrameQueue
+from jsproto.core.state import PART, PLAIN, Codecs, Snapshottable
 from jsproto.jetstream.credit import Credit
-from jsproto.jetstream.heartbeat import Liveness
-from jsproto.jetstream.status import End, Place, Row
+from jsproto.jetstream.heartbeat import HeartbeatMonitor
+from jsproto.jetstream.status import EndReason, StatusContext, StatusRow
 from jsproto.wire.frames import Delivery
 
 
-class Intake(Stateful):
+class OrderedSource(Snapshottable):
     """Base of both forms.
 
     Attributes:
@@ -46,10 +46,10 @@ class Intake(Stateful):
 
     STATE: ClassVar[Codecs] = {"_replaying": PLAIN, "deliver": PLAIN, "liveness": PART, "subject": PLAIN}
 
-    place: ClassVar[Place]
+    place: ClassVar[StatusContext]
     early: ClassVar[bool]
 
-    def __init__(self, backlog: Backlog, lead: Credit, liveness: Liveness, *, paced: bool) -> None:
+    def __init__(self, backlog: FrameQueue, lead: Credit, liveness: HeartbeatMonitor, *, paced: bool) -> None:
         self.paced = paced
         # The server may be silent for as long as the messages once lay apart.
         self._replaying = paced
@@ -71,7 +71,7 @@ class Intake(Stateful):
         """The server has made an incarnation that can be asked on ``subject``."""
         raise NotImplementedError
 
-    def void(self, end: End) -> None:
+    def void(self, end: EndReason) -> None:
         """Nothing that is of the present incarnation will count any more."""
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class Intake(Stateful):
             self.liveness.watch(now)
         return True
 
-    def ended(self, frame: Delivery, row: Row, block: bytes, now: float) -> bool:
+    def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
         """A status ended one request, if there are any. False if the next message is larger than all that may be asked for."""
         return True
 

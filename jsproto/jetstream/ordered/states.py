@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from jsproto.core.state import Word
+from jsproto.core.state import IdentityEnum
 from jsproto.errors import InvalidResponse, LocalProtocolError, PermissionViolation, RequestTimeout
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End, Verdict
+from jsproto.jetstream.status import EndReason, StatusAction
 
 
-class OrderedState(Word):
+class OrderedState(IdentityEnum):
     """The life of an ordered consumer."""
 
     #: Not opened yet.
@@ -30,7 +30,7 @@ class OrderedState(Word):
     OVER = "OVER"
 
 
-class OrderedInput(Word):
+class OrderedInput(IdentityEnum):
     """What moves an ordered consumer."""
 
     #: The port is there.
@@ -73,7 +73,7 @@ TRANSITIONS: Final[Mapping[OrderedState, Mapping[OrderedInput, OrderedState]]] =
 }
 
 
-class OrderedTimer(Word):
+class OrderedTimer(IdentityEnum):
     """The deadlines beside those of the parts."""
 
     #: The next creation may be tried.
@@ -100,13 +100,13 @@ FATAL_AT_FIRST: Final = (PermissionViolation,)
 #: The server may have made the consumer although the creation failed for us.
 UNKNOWN_OUTCOME: Final = (RequestTimeout, InvalidResponse)
 
-STATUS_NOTICES: Final[Mapping[Verdict, PullNotice]] = {
-    Verdict.DELETED: PullNotice.CONSUMER_DELETED,
-    Verdict.GONE_FOR_NOW: PullNotice.NO_RESPONDERS,
-    Verdict.RESET: PullNotice.LEADERSHIP_CHANGED,
-    Verdict.PULL_REFUSED: PullNotice.LIMIT_EXCEEDED,
-    Verdict.FATAL: PullNotice.REFUSED,
-    Verdict.PIN_LOST: PullNotice.PIN_LOST,
+STATUS_NOTICES: Final[Mapping[StatusAction, PullNotice]] = {
+    StatusAction.DELETED: PullNotice.CONSUMER_DELETED,
+    StatusAction.GONE_FOR_NOW: PullNotice.NO_RESPONDERS,
+    StatusAction.RESET: PullNotice.LEADERSHIP_CHANGED,
+    StatusAction.PULL_REFUSED: PullNotice.LIMIT_EXCEEDED,
+    StatusAction.FATAL: PullNotice.REFUSED,
+    StatusAction.PIN_LOST: PullNotice.PIN_LOST,
 }
 #: Ends of a pull that say: there is nothing more now.
-NOTHING_LEFT: Final = {End.NO_MESSAGES, End.EXPIRED}
+NOTHING_LEFT: Final = {EndReason.NO_MESSAGES, EndReason.EXPIRED}

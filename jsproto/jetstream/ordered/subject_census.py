@@ -27,7 +27,7 @@ from jsproto.core.conversation.procedure import Script, Steps
 from jsproto.core.state import PLAIN, Codecs
 from jsproto.jetstream.api.requests.manage import stream_info
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.api_question import Question
+from jsproto.jetstream.ordered.api_question import ApiQuestion
 from jsproto.wire.frames import SUBJECT, Delivery
 
 #: Seconds between two questions.
@@ -57,7 +57,7 @@ def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float
     return Answer(subjects, min(lasts))
 
 
-class Census(Question[Answer]):
+class SubjectCensus(ApiQuestion[Answer]):
     """The subjects that were seen, and the question to the stream.
 
     Args:

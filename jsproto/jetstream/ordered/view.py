@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, TypeVar, final
 
-from jsproto.core.state import Stateful
+from jsproto.core.state import Snapshottable
 from jsproto.jetstream.delivery.message import JsMessage
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-class View(Stateful, Generic[T_co]):
+class View(Snapshottable, Generic[T_co]):
     """What is made of the messages."""
 
     __slots__ = ()

@@ -28,10 +28,10 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import ClassVar, Final, cast, final
 
-from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import seconds
-from jsproto.core.state import PART, PLAIN, Codecs, Word
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     Disconnected,
@@ -42,7 +42,7 @@ from jsproto.errors import (
     StatusError,
     shorten,
 )
-from jsproto.jetstream.api.errors import Asked, BatchUnsupported, InvalidPubAck
+from jsproto.jetstream.api.errors import BatchUnsupported, InvalidPubAck, RequestContext
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT
 from jsproto.jetstream.errors import BatchAbandoned
@@ -68,7 +68,7 @@ ASK_EVERY: Final = 100
 OWED: Final = 2
 
 
-class BatchState(Word):
+class BatchState(IdentityEnum):
     """The life of a batch."""
 
     #: Nothing was sent.
@@ -83,7 +83,7 @@ class BatchState(Word):
     OVER = "OVER"
 
 
-class BatchInput(Word):
+class BatchInput(IdentityEnum):
     """What moves a batch."""
 
     #: The first of several messages was sent.
@@ -109,7 +109,7 @@ TRANSITIONS: Final[Mapping[BatchState, Mapping[BatchInput, BatchState]]] = {
 }
 
 
-class BatchTimer(Word):
+class BatchTimer(IdentityEnum):
     """What a batch waits for."""
 
     #: An answer that is owed.
@@ -123,7 +123,7 @@ class BatchTimer(Word):
 class BatchPublish(Conversation[PubAck]):
     """An atomic batch: a sink of messages with one result.
 
-    `Wish.DRAIN` and `Wish.STOP` commit it; closing it lets go of it.
+    `StopMode.DRAIN` and `StopMode.STOP` commit it; closing it lets go of it.
 
     Args:
         batch_id: its name, of 64 bytes at most; else one is made.
@@ -336,7 +336,7 @@ class BatchPublish(Conversation[PubAck]):
             self._let_go()
             self.end(error)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """That was all: commit."""
         self._draining = True
         self._pump(now)
@@ -429,7 +429,7 @@ class BatchPublish(Conversation[PubAck]):
         size = f" of {self.sent} messages" + (
             " and an end marker, which servers before 2.14.3 count as one more" if self._eob else ""
         )
-        about = Asked(what=f"batch {self._id}{size}", subject=self._last)
+        about = RequestContext(what=f"batch {self._id}{size}", subject=self._last)
         if number == 1 and not body:
             self.state = TRANSITIONS[self.state][BatchInput.ACCEPTED]
         if number and not body:

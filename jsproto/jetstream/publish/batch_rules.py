@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.config.enums import Rollup
 from jsproto.jetstream.api.publishing.options import (
@@ -54,7 +54,7 @@ def batch_name(batch_id: str) -> str:
     return batch_id
 
 
-class BatchRules(Stateful):
+class BatchRules(Snapshottable):
     """What the messages of a batch have asked for so far.
 
     Args:

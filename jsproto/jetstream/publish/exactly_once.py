@@ -34,7 +34,7 @@ from jsproto.errors import (
     RequestTimeout,
     StatusError,
 )
-from jsproto.jetstream.api.errors import Asked, ExpectationFailed, RetryLater
+from jsproto.jetstream.api.errors import ExpectationFailed, RequestContext, RetryLater
 from jsproto.jetstream.api.publishing.options import (
     MSG_ID,
     PublishOptions,
@@ -64,7 +64,7 @@ def _window(value: float | timedelta) -> timedelta:
 
 @final
 @frozen(kw_only=True)
-class Patience:
+class RetryPolicy:
     """How long to try.
 
     Attributes:
@@ -98,7 +98,7 @@ def publish_once(
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
     """Publish, and send the same again until it is known to be stored; it is stored once.
@@ -123,7 +123,9 @@ def publish_once(
     asked.check(subject, payload)
     block = asked.headers(headers)
     message_id(block)
-    return _until_stored(Call(subject, payload, block), asked.expected_stream or "", patience or Patience())
+    return _until_stored(
+        Call(subject, payload, block), asked.expected_stream or "", patience or RetryPolicy()
+    )
 
 
 def relayed(
@@ -133,7 +135,7 @@ def relayed(
     *,
     headers: HeaderItems = (),
     options: PublishOptions | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     **settings: Unpack[PublishSettings],
 ) -> Steps[PubAck]:
     """Publish what a message has led to, once, and then acknowledge the message and wait until the server says that it has.
@@ -158,7 +160,7 @@ def relayed(
     asked = asked_for(options, cast("Mapping[str, object]", settings))
     if asked.msg_id is None:
         asked = evolve(asked, msg_id=relay_id(message.metadata, subject))
-    patience = patience or Patience()
+    patience = patience or RetryPolicy()
     body = message.payload if payload is None else payload
     publishing = publish_once(subject, body, headers=headers, options=asked, patience=patience)
     return _relayed(message, publishing, patience)
@@ -172,7 +174,7 @@ def relay_id(origin: AckSubject, subject: str) -> str:
     return f"{origin.stream}.{origin.stream_sequence}.{origin.timestamp_ns}>{subject}"
 
 
-def _until_stored(call: Call, stream: str, patience: Patience) -> Steps[PubAck]:
+def _until_stored(call: Call, stream: str, patience: RetryPolicy) -> Steps[PubAck]:
     deadline = (yield from the_time()) + patience.within
     block = call.headers or Headers()
     msg_id = message_id(block)
@@ -184,7 +186,7 @@ def _until_stored(call: Call, stream: str, patience: Patience) -> Steps[PubAck]:
         left = deadline - (yield from the_time())
         attempt = Call(call.subject, call.payload, block, min(patience.attempt, left))
         try:
-            return _ack((yield attempt), Asked(what="publish", stream=stream, subject=call.subject))
+            return _ack((yield attempt), RequestContext(what="publish", stream=stream, subject=call.subject))
         except (RequestTimeout, Disconnected) as error:
             unknown = unknown or not isinstance(error, RequestTimeout) or error.sent
             last: JsprotoError = error
@@ -211,13 +213,13 @@ def _until_stored(call: Call, stream: str, patience: Patience) -> Steps[PubAck]:
         yield Sleep(patience.wait)
 
 
-def _ack(reply: Message, about: Asked) -> PubAck:
+def _ack(reply: Message, about: RequestContext) -> PubAck:
     if reply.status is not None and not reply.payload:
         raise StatusError(*reply.status)
     return pub_ack(reply.payload, about)
 
 
-def _relayed(message: JsMessage, publishing: Steps[PubAck], patience: Patience) -> Steps[PubAck]:
+def _relayed(message: JsMessage, publishing: Steps[PubAck], patience: RetryPolicy) -> Steps[PubAck]:
     deadline = (yield from the_time()) + patience.within
     ack = yield from publishing
     while True:

@@ -39,9 +39,9 @@ from typing import ClassVar, Final, TypeAlias, cast, final
 
 from attrs import frozen
 
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.numbers import seconds
-from jsproto.core.state import ERROR, PART, PLAIN, Codecs, Word, error_read, error_written
+from jsproto.core.state import ERROR, PART, PLAIN, Codecs, IdentityEnum, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     Disconnected,
@@ -52,7 +52,7 @@ from jsproto.errors import (
     StatusError,
     shorten,
 )
-from jsproto.jetstream.api.errors import Asked, BatchUnsupported, InvalidPubAck, JetStreamError
+from jsproto.jetstream.api.errors import BatchUnsupported, InvalidPubAck, JetStreamError, RequestContext
 from jsproto.jetstream.api.publishing.fast_ingest import (
     MOST_FLOW,
     SUFFIX,
@@ -112,7 +112,7 @@ class IngestFault:
 IngestResult: TypeAlias = PubAck | IngestFault
 
 
-class IngestState(Word):
+class IngestState(IdentityEnum):
     """The life of a fast batch."""
 
     #: Nothing was sent.
@@ -129,7 +129,7 @@ class IngestState(Word):
     OVER = "OVER"
 
 
-class IngestInput(Word):
+class IngestInput(IdentityEnum):
     """What moves a fast batch."""
 
     #: The first message was sent.
@@ -177,7 +177,7 @@ TRANSITIONS: Final[Mapping[IngestState, Mapping[IngestInput, IngestState]]] = {
 }
 
 
-class IngestTimer(Word):
+class IngestTimer(IdentityEnum):
     """What a fast batch waits for."""
 
     #: An answer that is owed.
@@ -196,7 +196,7 @@ class IngestNotice(Enum):
 class FastIngest(Conversation[IngestResult]):
     """A fast batch: a sink of messages, with faults and one acknowledgement as results.
 
-    `Wish.DRAIN` and `Wish.STOP` end it well; closing it leaves what was sent stored.
+    `StopMode.DRAIN` and `StopMode.STOP` end it well; closing it leaves what was sent stored.
 
     Args:
         gaps: what the stream does about faults.
@@ -411,7 +411,7 @@ class FastIngest(Conversation[IngestResult]):
         if not self.ended and (subject in {self._last, self.port.subject}):
             self.end(error)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """That was all."""
         self._draining = True
         self._settle(now)
@@ -436,12 +436,12 @@ class FastIngest(Conversation[IngestResult]):
         if not self.sent:
             raise InvalidPubAck("expected no answer before the first message", body)
         try:
-            said = ingest_answer(body, Asked(what=f"fast batch {self._id}", subject=self._last))
+            said = ingest_answer(body, RequestContext(what=f"fast batch {self._id}", subject=self._last))
         except JetStreamError as error:
             if error.err_code == _UNKNOWN_BATCH and self._links:
                 text = f"link lost in the middle of fast batch {self._id!r}, which the stream has forgotten since"
                 raise Disconnected(f"{text}; {self._known}") from error
-            count = dealt_with(body, Asked())
+            count = dealt_with(body, RequestContext())
             if count is not None:
                 self._all_up_to(min(count, self.sent), error)
             raise

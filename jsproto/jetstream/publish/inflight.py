@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import ClassVar, Final, TypeAlias, cast
 
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
 from jsproto.wire.headers import Headers
 
@@ -60,7 +60,7 @@ def sent_read(data: object) -> Sent:
     return (*message[:-1], None if block is None else Headers.parse(block))
 
 
-class InFlight(Stateful):
+class InFlight(Snapshottable):
     """Slots and bytes of messages under way.
 
     Args:

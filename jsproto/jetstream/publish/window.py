@@ -47,9 +47,9 @@ from enum import Enum
 from operator import itemgetter
 from typing import ClassVar, Final, TypeAlias, cast, final
 
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.numbers import check_number, seconds, seconds_or_none
-from jsproto.core.state import PART, PLAIN, Codecs, Snapshot, Word, error_read, error_written
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum, Snapshot, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
@@ -61,7 +61,7 @@ from jsproto.errors import (
     WindowFull,
     shorten,
 )
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.publishing.options import message_id
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 from jsproto.jetstream.publish.inflight import (
@@ -97,7 +97,7 @@ RESEND_WAIT: Final = 1.0
 RESEND_BURST: Final = 16
 
 
-class Outcome(Word):
+class Outcome(IdentityEnum):
     """How a published message ended."""
 
     ACKED = "ACKED"
@@ -155,7 +155,7 @@ class PublishResult:
         error = error_read(self._error)
         if error is not None:
             raise error
-        return pub_ack(self.body, Asked(what="publish", subject=self.subject))
+        return pub_ack(self.body, RequestContext(what="publish", subject=self.subject))
 
     @property
     def error(self) -> JsprotoError | None:
@@ -174,7 +174,7 @@ class PublishResult:
 class PublishWindow(Conversation[PublishResult]):
     """Publishes to streams with up to ``max_pending`` acknowledgements under way.
 
-    `Wish.DRAIN` and `Wish.STOP` refuse further messages and end the window well once every message has ended.
+    `StopMode.DRAIN` and `StopMode.STOP` refuse further messages and end the window well once every message has ended.
 
     Args:
         max_pending: messages under way.
@@ -314,7 +314,7 @@ class PublishWindow(Conversation[PublishResult]):
     def last_ack(self) -> PubAck | None:
         """The acknowledgement that came last, ``None`` before the first; read at each call."""
         body, subject = self._newest
-        return pub_ack(body, Asked(what="publish", subject=subject)) if body else None
+        return pub_ack(body, RequestContext(what="publish", subject=subject)) if body else None
 
     @property
     def readable(self) -> int:
@@ -488,7 +488,7 @@ class PublishWindow(Conversation[PublishResult]):
                 self._ended(cast("Sent", message), Outcome.FORBIDDEN, error=error)
         self._settle()
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Take no more messages; end when all have ended."""
         self._draining = True
         self._settle()
@@ -579,7 +579,7 @@ class PublishWindow(Conversation[PublishResult]):
             return False
         self._flight.heard(message[NUMBER], now)
         try:
-            ack = pub_ack(body, Asked(what="publish", subject=message[TO]))
+            ack = pub_ack(body, RequestContext(what="publish", subject=message[TO]))
         except JsprotoError:
             self._ended(message, Outcome.REFUSED, body)
             return False

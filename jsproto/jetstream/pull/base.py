@@ -5,8 +5,8 @@ about a pull if it has none. With any other reply subject it is nobody's: it is 
 Whatever came is in exactly one place (invariant 18): at hand, taken, or given back with a nak, so that the server can
 hand it to somebody at once and not only after ``ack_wait``.
 
-What is taken is in the user's hands. If that matters to the feed (`Acking`), its messages are made by way of `_made`, which
-puts them into `HandedOut` and `AckFloor`; else by the bare factory, and nothing costs anything. A feed that keeps messages in
+What is taken is in the user's hands. If that matters to the feed (`AckOptions`), its messages are made by way of `_made`, which
+puts them into `InProgressTracker` and `AckFloor`; else by the bare factory, and nothing costs anything. A feed that keeps messages in
 progress outlives its end until they are settled: it is not `finished` before.
 """
 
@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError, LocalProtocolError
 from jsproto.jetstream.delivery.ack import (
@@ -34,13 +34,13 @@ from jsproto.jetstream.delivery.ack import (
     is_ack_for,
 )
 from jsproto.jetstream.delivery.ack_floor import AckFloor
-from jsproto.jetstream.delivery.ack_options import Acking
-from jsproto.jetstream.delivery.in_progress import HandedOut
+from jsproto.jetstream.delivery.ack_options import AckOptions
+from jsproto.jetstream.delivery.in_progress import InProgressTracker
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.heartbeat import Liveness
+from jsproto.jetstream.heartbeat import HeartbeatMonitor
 from jsproto.jetstream.pull.existence_check import names_of
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import Row, pull_error
+from jsproto.jetstream.status import StatusRow, pull_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import BLOCK, REPLY, SUBJECT, Delivery
@@ -52,7 +52,7 @@ M = TypeVar("M")
 Make: TypeAlias = Callable[[Delivery, "PullFeed[M]"], M]
 
 #: What a feed has that looks after nothing: they are never changed, so one serves all.
-_NO_HANDS: Final = HandedOut()
+_NO_HANDS: Final = InProgressTracker()
 _NO_FLOOR: Final = AckFloor()
 
 _REPLY_OF: Final = itemgetter(REPLY)
@@ -110,19 +110,19 @@ class PullFeed(Conversation[M], Generic[M]):
     }
 
     def __init__(
-        self, subject: str, liveness: Liveness, acking: Acking, message: Make[M] | None = None
+        self, subject: str, liveness: HeartbeatMonitor, acking: AckOptions, message: Make[M] | None = None
     ) -> None:
         super().__init__()
         self.subject = subject
         self.acking = acking.checked()
-        self.hands = HandedOut(acking.every) if acking.every else _NO_HANDS
+        self.hands = InProgressTracker(acking.every) if acking.every else _NO_HANDS
         self.floor = AckFloor() if acking.state is CUMULATIVE else _NO_FLOOR
         self.prolonged = 0
         # It was said for this link that acks are refused.
         self._barred = False
         self._make: Make[M] | None = None
         self.message: Make[M] = message or cast("Make[M]", JsMessage)
-        self.backlog = Backlog()
+        self.backlog = FrameQueue()
         self.liveness = liveness
         self.strays = 0
         self.returned = 0
@@ -301,6 +301,6 @@ class PullFeed(Conversation[M], Generic[M]):
             message.feed = self
         self._dress()
 
-    def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
+    def _error_of(self, row: StatusRow, status: tuple[int, str]) -> JsprotoError:
         """A status that is no good end as the error that it is."""
         return pull_error(row, *status, f"a pull on {self.subject}", self.subject)

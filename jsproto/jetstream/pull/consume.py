@@ -1,8 +1,8 @@
 """Consume: an endless feed over pulls, which asks for more as the user takes (ADR-37 "Consume").
 
 Theory. One inbox, at most so many messages (or bytes) asked for and buffered together, and a new pull for the difference
-whenever the level has fallen to the threshold. The parts do the arithmetic: `Budget` the level, `Ledger` who owes what,
-`Liveness` the silence, `Pace` the delays, `SequenceGuard` gaps. What is left to this class is when to pull and when
+whenever the level has fallen to the threshold. The parts do the arithmetic: `PullCredit` the level, `PendingPulls` who owes what,
+`HeartbeatMonitor` the silence, `Backoff` the delays, `GapDetector` gaps. What is left to this class is when to pull and when
 to end.
 
 *Data by sid, statuses by token, everything by generation.* A message of the present inbox counts for the open pulls; one of
@@ -34,20 +34,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final, cast
 
-from jsproto.core.conversation.conversation import Call, Wish
-from jsproto.core.state import PART, PLAIN, Codecs, Word
+from jsproto.core.conversation.conversation import Call, StopMode
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError
-from jsproto.jetstream.backoff import Pace
+from jsproto.jetstream.backoff import Backoff
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed, LimitExceeded, ServerShutdown
-from jsproto.jetstream.gaps import Gap, SequenceGuard, sequence_of
-from jsproto.jetstream.heartbeat import Alarm, Liveness
+from jsproto.jetstream.gaps import Gap, GapDetector, sequence_of
+from jsproto.jetstream.heartbeat import HeartbeatAlarm, HeartbeatMonitor
 from jsproto.jetstream.pull.base import M, Make, PullFeed
 from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
 from jsproto.jetstream.pull.existence_check import absence, info_subject
-from jsproto.jetstream.pull.pending_pulls import Ledger
-from jsproto.jetstream.pull.pull_credit import Budget
+from jsproto.jetstream.pull.pending_pulls import PendingPulls
+from jsproto.jetstream.pull.pull_credit import PullCredit
 from jsproto.jetstream.pull.request import (
     OpenPull,
     Pull,
@@ -56,7 +56,7 @@ from jsproto.jetstream.pull.request import (
     pin_of,
     pinned_size,
 )
-from jsproto.jetstream.status import End, Limit, Row, Verdict, judge, pending_of
+from jsproto.jetstream.status import EndReason, Limit, StatusAction, StatusRow, judge, pending_of
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import PAYLOAD, REPLY, SID, SUBJECT, Delivery
 
@@ -76,7 +76,7 @@ _MARGINS: Final = (1.0, 5.0)
 _DELETED_DELAY: Final = 1.0
 
 
-class ConsumeState(Word):
+class ConsumeState(IdentityEnum):
     """The life of a consume."""
 
     #: Not opened yet.
@@ -93,7 +93,7 @@ class ConsumeState(Word):
     OVER = "OVER"
 
 
-class ConsumeInput(Word):
+class ConsumeInput(IdentityEnum):
     """What moves a consume."""
 
     #: It has a port now.
@@ -130,7 +130,7 @@ TRANSITIONS: Final[Mapping[ConsumeState, Mapping[ConsumeInput, ConsumeState]]] =
 }
 
 
-class ConsumeTimer(Word):
+class ConsumeTimer(IdentityEnum):
     """The deadlines of a consume beside the server's silence and the age of its pulls."""
 
     #: The delay after a fruitless pull is over.
@@ -190,7 +190,7 @@ class Consume(PullFeed[M]):
         "got": PLAIN,
         "ledger": PART,
         "pin": PLAIN,
-        "reason": End,
+        "reason": EndReason,
         "state": ConsumeState,
     }
 
@@ -199,20 +199,20 @@ class Consume(PullFeed[M]):
     ) -> None:
         options = options or ConsumeOptions()
         super().__init__(
-            subject, Liveness(options.heartbeat, options.heartbeat_factor), options.acking, message
+            subject, HeartbeatMonitor(options.heartbeat, options.heartbeat_factor), options.acking, message
         )
         self.options = options
         self.state = ConsumeState.NEW
-        self.reason: End | None = None
-        self.ledger = Ledger()
+        self.reason: EndReason | None = None
+        self.ledger = PendingPulls()
         self.got = 0
         self.pin = ""
-        self._budget = Budget(*options.credits())
+        self._budget = PullCredit(*options.credits())
         # For the hot path: the credit that makes us ask, and whether a message counts for one in it.
         self._lead = self._budget.lead
         self._by_messages = self._budget.size is None
-        self._pace = Pace(options.retry_wait, options.retry_wait_max)
-        self._guard = SequenceGuard()
+        self._pace = Backoff(options.retry_wait, options.retry_wait_max)
+        self._guard = GapDetector()
         self._timers = Timers(ConsumeTimer)
         self._template = options.template
         self._expires = options.expires
@@ -274,11 +274,11 @@ class Consume(PullFeed[M]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """All pulls died with the link. What is at hand stays; pulling goes on with the next link."""
         self._timers.clear()
-        self._void(End.DISCONNECTED)
+        self._void(EndReason.DISCONNECTED)
         if self.state is ConsumeState.CLOSING:
             self._move(ConsumeInput.ENDED)
         elif self.state is ConsumeState.DRAINING:
-            self._finish(End.CLOSED)
+            self._finish(EndReason.CLOSED)
 
     def link_up(self, now: float) -> None:
         """The inbox is a fresh one: pull at once for all that there is room for."""
@@ -300,14 +300,14 @@ class Consume(PullFeed[M]):
         self._absent = True
         self.port.notify(PullNotice.CONSUMER_DELETED, error)
         if self._ends_when_deleted:
-            self._finish(End.DELETED, error, left=True)
+            self._finish(EndReason.DELETED, error, left=True)
 
     def fenced(self, token: int, now: float) -> None:
         """Nothing that was sent before we left can come any more."""
         if token != self._fence:
             return
         if self.state is ConsumeState.DRAINING:
-            self._finish(End.CLOSED)
+            self._finish(EndReason.CLOSED)
         elif self.state is ConsumeState.CLOSING:
             self._move(ConsumeInput.ENDED)
 
@@ -322,7 +322,7 @@ class Consume(PullFeed[M]):
         if self.ledger.overdue(now):
             # Its messages may be on their way, or it is itself: they would be taken for those of the pulls that go on.
             heard = self.liveness.since
-            self._reset(End.DEADLINE)
+            self._reset(EndReason.DEADLINE)
             self._refill(now)
             self.liveness.goes_on(heard)
         for _ in self._timers.expired(now):
@@ -334,17 +334,17 @@ class Consume(PullFeed[M]):
         super().refused(subject, error, now)
         if not self.ended and subject in {self.subject, self.port.subject}:
             self.port.notify(PullNotice.REFUSED, error)
-            self._finish(End.REFUSED, error, left=True)
+            self._finish(EndReason.REFUSED, error, left=True)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Stop or drain; see the head of this file."""
         if self.ended or self.state is ConsumeState.DRAINING:
             return
         if self.state is ConsumeState.NEW or not self.port.up:
-            self._finish(End.CLOSED)
-        elif wish is Wish.DRAIN:
+            self._finish(EndReason.CLOSED)
+        elif wish is StopMode.DRAIN:
             self._move(ConsumeInput.DRAINED)
-            self._void(End.CLOSED)
+            self._void(EndReason.CLOSED)
             self._timers.clear()
             self.port.unsubscribe()
             self._fence = self.port.fence()
@@ -357,9 +357,11 @@ class Consume(PullFeed[M]):
         """The user leaves: what is at hand and what still comes goes back to the server."""
         if not self.ended:
             if error is None:
-                self._finish(End.CLOSED, left=self.state is not ConsumeState.NEW)
+                self._finish(EndReason.CLOSED, left=self.state is not ConsumeState.NEW)
             else:
-                self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
+                self._finish(
+                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error
+                )
         if error is None:
             self._abandon()
         self._let_go(error)
@@ -439,12 +441,12 @@ class Consume(PullFeed[M]):
         if self.state is ConsumeState.STOPPING:
             self._stopped()
 
-    def _void(self, end: End) -> None:
+    def _void(self, end: EndReason) -> None:
         """Everything that is open is over."""
         self.ledger.end_all(end)
         self._balance()
 
-    def _reset(self, end: End) -> None:
+    def _reset(self, end: EndReason) -> None:
         """Everything that is open is over, and nothing of it may be served any more: a fresh inbox."""
         self._void(end)
         if self.state is ConsumeState.PULLING:
@@ -471,7 +473,7 @@ class Consume(PullFeed[M]):
             self.hands.came(count, now)
         self._counted(data, count, now)
         if self.got == self.options.stop_after and not self.ended:
-            self._finish(End.FILLED, left=True)
+            self._finish(EndReason.FILLED, left=True)
         if surplus:
             self._give_back(surplus)
 
@@ -531,20 +533,20 @@ class Consume(PullFeed[M]):
             return
         row = judge(*status)
         verdict = row.verdict
-        if verdict is Verdict.HEARTBEAT:
+        if verdict is StatusAction.HEARTBEAT:
             self._missing = self._absent = False
             self._pace.eased()
             if self.options.watch_gaps:
                 self._heartbeat(block)
         elif row.end is None:
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
-        elif verdict is Verdict.RESET:
+        elif verdict is StatusAction.RESET:
             self._moved(row, status, now)
         elif row.error is BadRequest and self.pin and not self.options.pinned:
             self._unpin(row, status, now)
-        elif verdict is Verdict.FATAL or (verdict is Verdict.DELETED and self._ends_when_deleted):
+        elif verdict is StatusAction.FATAL or (verdict is StatusAction.DELETED and self._ends_when_deleted):
             error = self._error_of(row, status)
-            kind = PullNotice.CONSUMER_DELETED if verdict is Verdict.DELETED else PullNotice.REFUSED
+            kind = PullNotice.CONSUMER_DELETED if verdict is StatusAction.DELETED else PullNotice.REFUSED
             self.port.notify(kind, error)
             self._finish(row.end, error, left=True)
         else:
@@ -560,48 +562,48 @@ class Consume(PullFeed[M]):
         if last is not None:
             self._gap(self._guard.heartbeat(last))
 
-    def _unpin(self, row: Row, status: tuple[int, str], now: float) -> None:
+    def _unpin(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
         """The server takes no pin id, so ours was a header of some publisher's. No other is believed, and nobody hears it again."""
         self.pin = ""
         self._trusts = False
         self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
-        self._reset(End.REFUSED)
+        self._reset(EndReason.REFUSED)
         self._refill(now)
 
-    def _moved(self, row: Row, status: tuple[int, str], now: float) -> None:
+    def _moved(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
         shutdown = row.error is ServerShutdown
         kind = PullNotice.SERVER_SHUTDOWN if shutdown else PullNotice.LEADERSHIP_CHANGED
         self.port.notify(kind, self._error_of(row, status))
-        self._reset(End.RESET)
+        self._reset(EndReason.RESET)
         self._failed(now)
 
-    def _ended(self, pull: Pull, row: Row, block: bytes, status: tuple[int, str], now: float) -> None:
+    def _ended(self, pull: Pull, row: StatusRow, block: bytes, status: tuple[int, str], now: float) -> None:
         """One pull is over, the consume goes on."""
-        settled = self.ledger.settle(pull, cast("End", row.end), row.rest, pending_of(block))
+        settled = self.ledger.settle(pull, cast("EndReason", row.end), row.rest, pending_of(block))
         self._settle(settled.messages, settled.size)
         verdict = row.verdict
-        if verdict is Verdict.PULL_ENDED:
+        if verdict is StatusAction.PULL_ENDED:
             self._missing = self._absent = False
             if not pull.got:
                 self._pace.fruitless(pull.issued, now)
-        elif verdict is Verdict.DOES_NOT_FIT:
+        elif verdict is StatusAction.DOES_NOT_FIT:
             self._missing = self._absent = False
             if not (pull.got or pull.size) and self._budget.did_not_fit(pull.max_bytes):
                 self.port.notify(PullNotice.MESSAGE_TOO_LARGE, self._error_of(row, status))
                 self._failed(now)
-        elif verdict is Verdict.GONE_FOR_NOW:
+        elif verdict is StatusAction.GONE_FOR_NOW:
             if not self._missing:
                 self.port.notify(PullNotice.NO_RESPONDERS, self._error_of(row, status))
             self._missing = True
             self._inquire()
             self._failed(now)
-        elif verdict is Verdict.PULL_REFUSED:
+        elif verdict is StatusAction.PULL_REFUSED:
             self._limited(row, cast("LimitExceeded", self._error_of(row, status)))
             self._failed(now)
-        elif verdict is Verdict.DELETED:
+        elif verdict is StatusAction.DELETED:
             self.port.notify(PullNotice.CONSUMER_DELETED, self._error_of(row, status))
             self._failed(now, _DELETED_DELAY)
-        elif verdict is Verdict.PIN_LOST:
+        elif verdict is StatusAction.PIN_LOST:
             self.pin = ""
             self.port.notify(PullNotice.PIN_LOST, self._error_of(row, status))
             self._failed(now)
@@ -609,7 +611,7 @@ class Consume(PullFeed[M]):
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
             self._failed(now)
 
-    def _limited(self, row: Row, error: LimitExceeded) -> None:
+    def _limited(self, row: StatusRow, error: LimitExceeded) -> None:
         """The server named a limit: live within it, the same request would be refused for ever."""
         self.port.notify(PullNotice.LIMIT_EXCEEDED, error)
         limit = error.limit or 0
@@ -632,11 +634,11 @@ class Consume(PullFeed[M]):
         if messages is not None and self.backlog.count <= messages.limit:
             messages.narrow(messages.limit // 2)
 
-    def _silence(self, alarm: Alarm) -> None:
-        if alarm is Alarm.EDGE:
+    def _silence(self, alarm: HeartbeatAlarm) -> None:
+        if alarm is HeartbeatAlarm.EDGE:
             self.port.notify(PullNotice.HEARTBEAT_MISSED, self._missed())
-        self._reset(End.SILENT)
-        if alarm is Alarm.EDGE:
+        self._reset(EndReason.SILENT)
+        if alarm is HeartbeatAlarm.EDGE:
             self._inquire()  # servers before 2.10 say nothing about a consumer that is not there
 
     def _inquire(self) -> None:
@@ -654,9 +656,9 @@ class Consume(PullFeed[M]):
     def _stopped(self) -> None:
         """A stop is complete when nothing is open any more."""
         if not self.ledger.open:
-            self._finish(End.CLOSED, left=True)
+            self._finish(EndReason.CLOSED, left=True)
 
-    def _finish(self, reason: End, error: JsprotoError | None = None, *, left: bool = False) -> None:
+    def _finish(self, reason: EndReason, error: JsprotoError | None = None, *, left: bool = False) -> None:
         """End for the user. ``left``: the server does not know yet, so something can still come."""
         self.reason = reason
         self.end(error)

@@ -12,8 +12,8 @@ from jsproto.errors import InvalidConfig, shorten
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import PriorityPolicy
 from jsproto.jetstream.credit import Credit
-from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking
-from jsproto.jetstream.heartbeat import DEFAULT_FACTOR, Liveness
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions
+from jsproto.jetstream.heartbeat import DEFAULT_FACTOR, HeartbeatMonitor
 from jsproto.jetstream.pull.request import PullTemplate, checked_amount, heartbeat_within
 
 DEFAULT_MESSAGES: Final = 500
@@ -64,7 +64,7 @@ def _template_of(options: ConsumeOptions) -> PullTemplate:
         )
     # Credits and liveness refuse what they can't work with.
     options.credits()
-    Liveness(options.heartbeat, options.heartbeat_factor)
+    HeartbeatMonitor(options.heartbeat, options.heartbeat_factor)
     return options.request(options.expires)
 
 
@@ -113,7 +113,7 @@ class ConsumeOptions:
     min_pending: int = 0
     min_ack_pending: int = 0
     priority: int | None = None
-    acking: Acking = UNKNOWN
+    acking: AckOptions = UNKNOWN
     pinned: bool | None = None
     inactive_threshold: float = field(default=0.0, converter=in_seconds)
     template: PullTemplate = field(

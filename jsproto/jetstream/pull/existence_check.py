@@ -13,7 +13,7 @@ from typing import Final
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer
-from jsproto.jetstream.api.errors import Asked, ConsumerNotFound, JetStreamError, StreamNotFound
+from jsproto.jetstream.api.errors import ConsumerNotFound, JetStreamError, RequestContext, StreamNotFound
 
 _NEXT: Final = "CONSUMER.MSG.NEXT."
 
@@ -40,7 +40,7 @@ def absence(body: bytes, subject: str, inactive_threshold: float) -> JetStreamEr
         inactive_threshold: the consumer's in seconds, 0 if it is not known or there is none.
     """
     stream, consumer = names_of(subject)
-    about = Asked(what="a pull", stream=stream, consumer=consumer)
+    about = RequestContext(what="a pull", stream=stream, consumer=consumer)
     try:
         answer(body, about, AnswerType.CONSUMER_INFO)
     except ConsumerNotFound as error:

@@ -24,8 +24,8 @@ from collections.abc import Mapping
 from math import inf
 from typing import ClassVar, Final, cast
 
-from jsproto.core.conversation.conversation import Wish
-from jsproto.core.state import ERROR, PLAIN, Codecs, Snapshot, Word
+from jsproto.core.conversation.conversation import StopMode
+from jsproto.core.state import ERROR, PLAIN, Codecs, IdentityEnum, Snapshot
 from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
@@ -42,17 +42,17 @@ from jsproto.jetstream.pull.request import (
     pin_of,
     pinned_size,
 )
-from jsproto.jetstream.status import End, Verdict, judge, pending_of
+from jsproto.jetstream.status import EndReason, StatusAction, judge, pending_of
 from jsproto.wire.frames import REPLY, SUBJECT, Delivery
 
 __all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
 
 
 #: Ends after which the server has nothing more to say, where one answer was all it had.
-_ANSWERS: Final = frozenset({End.FILLED, End.EXPIRED, End.NO_MESSAGES})
+_ANSWERS: Final = frozenset({EndReason.FILLED, EndReason.EXPIRED, EndReason.NO_MESSAGES})
 
 
-class FetchState(Word):
+class FetchState(IdentityEnum):
     """The life of a fetch."""
 
     #: Not opened yet.
@@ -69,7 +69,7 @@ class FetchState(Word):
     OVER = "OVER"
 
 
-class FetchInput(Word):
+class FetchInput(IdentityEnum):
     """What moves a fetch."""
 
     #: It has a port now.
@@ -146,7 +146,7 @@ class Fetch(PullFeed[M]):
         "cause": ERROR,
         "got": PLAIN,
         "pin": PLAIN,
-        "reason": End,
+        "reason": EndReason,
         "size": PLAIN,
         "state": FetchState,
     }
@@ -157,7 +157,7 @@ class Fetch(PullFeed[M]):
         )
         self.options = options
         self.state = FetchState.NEW
-        self.reason: End | None = None
+        self.reason: EndReason | None = None
         self.cause: JsprotoError | None = None
         self.got = 0
         self.size = 0
@@ -199,9 +199,9 @@ class Fetch(PullFeed[M]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """The pull died with the link; what came so far is the result (B053)."""
         if self.state is FetchState.DRAINING:
-            self._finish(End.CLOSED)
+            self._finish(EndReason.CLOSED)
         elif self.state is FetchState.PULLING:
-            self._finish(End.DISCONNECTED, error)
+            self._finish(EndReason.DISCONNECTED, error)
         elif self.state is FetchState.CLOSING:
             self._move(FetchInput.ENDED)
 
@@ -210,7 +210,7 @@ class Fetch(PullFeed[M]):
         if token != self._fence:
             return
         if self.state is FetchState.DRAINING:
-            self._finish(End.CLOSED)
+            self._finish(EndReason.CLOSED)
         elif self.state is FetchState.CLOSING:
             self._move(FetchInput.ENDED)
 
@@ -219,40 +219,42 @@ class Fetch(PullFeed[M]):
         self._beat(now)
         if self.state is FetchState.WAITING and now >= self._until:
             self._finish(
-                End.DISCONNECTED,
+                EndReason.DISCONNECTED,
                 Disconnected(
                     f"expected a link within {self.options.wait} s to pull on {self.subject}, there was none"
                 ),
             )
         elif self.state is FetchState.PULLING:
             if now >= self._until:
-                self._finish(End.DEADLINE, left=True)
+                self._finish(EndReason.DEADLINE, left=True)
             elif self.liveness.judge(now) is not None:
-                self._finish(End.SILENT, self._missed(), left=True)
+                self._finish(EndReason.SILENT, self._missed(), left=True)
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
         """The server, or our own encoder, does not let the pull or the subscription through."""
         super().refused(subject, error, now)
         if not self.ended and subject in {self.subject, self.port.subject}:
-            self._finish(End.REFUSED, error)
+            self._finish(EndReason.REFUSED, error)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Drain: leave, and hand out what comes before the fence. Stop: a fetch asks for nothing new anyway."""
-        if wish is Wish.DRAIN and self.state is FetchState.PULLING:
+        if wish is StopMode.DRAIN and self.state is FetchState.PULLING:
             self._move(FetchInput.DRAINED)
             self.port.unsubscribe()
             self._fence = self.port.fence()
-        elif wish is Wish.DRAIN and self.state in {FetchState.NEW, FetchState.WAITING}:
-            self._finish(End.CLOSED)
+        elif wish is StopMode.DRAIN and self.state in {FetchState.NEW, FetchState.WAITING}:
+            self._finish(EndReason.CLOSED)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """The user leaves: what is at hand and what still comes goes back to the server."""
         if not self.ended:
             if error is None:
                 asked = self.state in {FetchState.PULLING, FetchState.DRAINING}
-                self._finish(End.CLOSED, left=asked)
+                self._finish(EndReason.CLOSED, left=asked)
             else:
-                self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error)
+                self._finish(
+                    EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error
+                )
         if error is None:
             self._abandon()
         self._let_go(error)
@@ -338,9 +340,11 @@ class Fetch(PullFeed[M]):
             self._look_for_copies(data)
         if pull.got == pull.batch:
             # Where bytes are bounded too, the server (2.10 on) still says 409 Batch Completed.
-            self._finish(End.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING)
+            self._finish(
+                EndReason.FILLED, left=bool(self.options.max_bytes) and self.state is FetchState.PULLING
+            )
         elif self.options.max_bytes and pull.owed_bytes == 0:
-            self._finish(End.BYTES_SPENT)
+            self._finish(EndReason.BYTES_SPENT)
         elif not self._first:
             self._first = data[0][REPLY]
             self._again_from = now + (self.acking.wait or 0.0)
@@ -369,20 +373,20 @@ class Fetch(PullFeed[M]):
             return
         self.liveness.seen(now)
         row = judge(*status)
-        if row.verdict is Verdict.HEARTBEAT:
+        if row.verdict is StatusAction.HEARTBEAT:
             return
         if row.end is None:
             self.port.notify(PullNotice.UNKNOWN_STATUS, self._error_of(row, status))
             return
-        if row.verdict is Verdict.DOES_NOT_FIT:
+        if row.verdict is StatusAction.DOES_NOT_FIT:
             pending = pending_of(block)
             whole = pending is not None and pending[1] >= pull.max_bytes
             if not self.got and (whole or pending is None):
-                self._finish(End.TOO_LARGE, self._error_of(row, status))
+                self._finish(EndReason.TOO_LARGE, self._error_of(row, status))
             else:
                 self._finish(row.end)
-        elif row.verdict is Verdict.PULL_ENDED:
-            if row.end is End.REQUESTS_PENDING and self._again(pull, now):
+        elif row.verdict is StatusAction.PULL_ENDED:
+            if row.end is EndReason.REQUESTS_PENDING and self._again(pull, now):
                 return
             self._finish(row.end)
         elif row.error is BadRequest and self._without_pin(pull, now):
@@ -395,7 +399,7 @@ class Fetch(PullFeed[M]):
         told = self.options.mode is FetchMode.DRAIN_THEN_WAIT and not self._queued
         if not told or self.state is not FetchState.PULLING or not self._ask(now, no_wait=False):
             return False
-        pull.finish(End.REQUESTS_PENDING)
+        pull.finish(EndReason.REQUESTS_PENDING)
         return True
 
     def _without_pin(self, pull: Pull, now: float) -> bool:
@@ -406,12 +410,12 @@ class Fetch(PullFeed[M]):
         self._trusts = False
         if not self._ask(now):
             return False
-        pull.finish(End.REFUSED)
+        pull.finish(EndReason.REFUSED)
         return True
 
     # ------------------------------------------------------------------ ends
 
-    def _finish(self, reason: End, cause: JsprotoError | None = None, *, left: bool = False) -> None:
+    def _finish(self, reason: EndReason, cause: JsprotoError | None = None, *, left: bool = False) -> None:
         """End for the user. ``left``: the server does not know yet, so something can still come."""
         self.reason = reason
         self.cause = cause

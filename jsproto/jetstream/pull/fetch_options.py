@@ -20,7 +20,7 @@ from jsproto.core.numbers import in_seconds, seconds_or_none
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import PriorityPolicy
-from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions
 from jsproto.jetstream.heartbeat import DEFAULT_FACTOR
 from jsproto.jetstream.pull.request import PullTemplate, checked_amount, checked_pin, heartbeat_within
 
@@ -139,7 +139,7 @@ class FetchOptions:
     min_ack_pending: int = 0
     priority: int | None = None
     pin: str = ""
-    acking: Acking = UNKNOWN
+    acking: AckOptions = UNKNOWN
     pinned: bool | None = None
     server_wait: float = _derived(_server_wait_of)
     wait: float = _derived(_wait_of)

@@ -18,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, cast
 
-from jsproto.core.state import Snapshot, Stateful
+from jsproto.core.state import Snapshot, Snapshottable
 from jsproto.jetstream.pull.request import Pull
-from jsproto.jetstream.status import End, Rest
+from jsproto.jetstream.status import EndReason, Remainder
 
 #: More than a handful of pulls is hardly ever open at once; this bounds memory where somebody makes it so.
 FILLED_KEPT: Final = 256
 
 
-class Settled(NamedTuple):
+class Released(NamedTuple):
     """What a status settled: the pull as it stands, and how much of what was asked will never come."""
 
     pull: Pull
@@ -34,13 +34,13 @@ class Settled(NamedTuple):
     size: int
 
 
-class Ledger(Stateful):
+class PendingPulls(Snapshottable):
     """Open pulls by token, in the order in which they went out.
 
     Attributes:
         open: pulls that owe something.
         filled: pulls that got all they asked for, as far as we know; the newest `FILLED_KEPT`.
-        counts: how many pulls ended, by `End`.
+        counts: how many pulls ended, by `EndReason`.
     """
 
     __slots__ = ("counts", "filled", "open")
@@ -48,7 +48,7 @@ class Ledger(Stateful):
     def __init__(self) -> None:
         self.open: dict[str, Pull] = {}
         self.filled: dict[str, Pull] = {}
-        self.counts: dict[End, int] = {}
+        self.counts: dict[EndReason, int] = {}
 
     def issue(self, pull: Pull) -> None:
         """A request went out."""
@@ -84,7 +84,7 @@ class Ledger(Stateful):
         return messages, left
 
     def _filled(self, pull: Pull) -> None:
-        pull.finish(End.FILLED if pull.got == pull.batch else End.BYTES_SPENT)
+        pull.finish(EndReason.FILLED if pull.got == pull.batch else EndReason.BYTES_SPENT)
         self._count(pull)
         del self.open[pull.token]
         self.filled[pull.token] = pull
@@ -93,12 +93,14 @@ class Ledger(Stateful):
 
     # ------------------------------------------------------------------ ends
 
-    def settle(self, pull: Pull, end: End, rest: Rest, pending: tuple[int, int] | None) -> Settled:
+    def settle(
+        self, pull: Pull, end: EndReason, rest: Remainder, pending: tuple[int, int] | None
+    ) -> Released:
         """A status ended a pull. ``pending`` are the numbers that it carries, else ``rest`` says what they would be."""
         spent, spent_bytes = pull.batch - pull.got, max(0, pull.max_bytes - pull.size)
         if pending is not None:
             messages, size = min(pending[0], pull.batch), min(pending[1], pull.max_bytes)
-        elif rest is Rest.WHOLE:
+        elif rest is Remainder.WHOLE:
             messages, size = pull.batch, pull.max_bytes
         else:
             messages, size = spent, spent_bytes
@@ -121,7 +123,7 @@ class Ledger(Stateful):
         if filled:
             # What it left over was settled when it was taken for filled; what others give back they owe again.
             messages, size = max(0, messages - spent) - back, max(0, size - spent_bytes) - back_bytes
-        return Settled(pull, messages + left, size + left_bytes)
+        return Released(pull, messages + left, size + left_bytes)
 
     def _take_back(self, messages: int, size: int) -> tuple[int, int, int, int]:
         """Take back what was credited, from open pulls first, then from those filled last.
@@ -161,7 +163,7 @@ class Ledger(Stateful):
             self.open = {pull.token: pull for pull in pulls}
         return left, left_bytes, most - messages, most_bytes - size
 
-    def end_all(self, end: End) -> tuple[Pull, ...]:
+    def end_all(self, end: EndReason) -> tuple[Pull, ...]:
         """Everything that is open ends in the same way; nothing is remembered."""
         ended = tuple(self.open.values())
         for pull in ended:
@@ -184,7 +186,7 @@ class Ledger(Stateful):
         return None
 
     def _count(self, pull: Pull) -> None:
-        end = cast("End", pull.end)
+        end = cast("EndReason", pull.end)
         self.counts[end] = self.counts.get(end, 0) + 1
 
     # ------------------------------------------------------------------ state
@@ -204,7 +206,7 @@ class Ledger(Stateful):
         self.open = {pull.token: pull for pull in _pulls(data["open"])}
         self.filled = {pull.token: pull for pull in _pulls(data["filled"])}
         counts = cast("dict[str, int]", data["counts"])
-        self.counts = {End[name]: count for name, count in counts.items()}
+        self.counts = {EndReason[name]: count for name, count in counts.items()}
 
 
 def _pulls(data: object) -> Iterable[Pull]:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, cast
 
-from jsproto.core.state import PLAIN, Codecs, Snapshot, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshot, Snapshottable
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.pull.request import BYTES_BATCH
 
 
-class Budget(Stateful):
+class PullCredit(Snapshottable):
     """One or two credits.
 
     Args:

@@ -3,7 +3,7 @@
 Theory. A pull is published to the consumer's NEXT subject with a reply subject of its own, its *token*. Messages then
 come on their stored subjects, only the sid tells that they are ours; a status comes on the token and names its pull.
 
-A `Pull` is the record of one request: asked, got, owed, and exactly one `End`. A `PullTemplate` writes request bodies
+A `Pull` is the record of one request: asked, got, owed, and exactly one `EndReason`. A `PullTemplate` writes request bodies
 with the two numbers that change. `message_size` is what the server charges for a message.
 
 Who may be believed: a frame on our inbox is a message of the consumer only if it has a reply subject, to which it would be
@@ -22,11 +22,11 @@ from math import isfinite
 from typing import ClassVar, Final, NamedTuple
 
 from jsproto.core.numbers import is_number
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.errors import InvalidConfig, LocalProtocolError, shorten
 from jsproto.jetstream.api.timestamps import INT64_MAX
 from jsproto.jetstream.server_headers import PIN_ID
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import EMPTY_BLOCK, header_value
 
@@ -87,7 +87,7 @@ class PullNotice(Enum):
 # ------------------------------------------------------------------------------------------------ the record
 
 
-class Pull(Stateful):
+class Pull(Snapshottable):
     """One request.
 
     Attributes:
@@ -111,7 +111,7 @@ class Pull(Stateful):
         "until": PLAIN,
         "got": PLAIN,
         "size": PLAIN,
-        "end": End,
+        "end": EndReason,
     }
 
     def __init__(
@@ -124,7 +124,7 @@ class Pull(Stateful):
         self.until = until
         self.got = 0
         self.size = 0
-        self.end: End | None = None
+        self.end: EndReason | None = None
 
     @property
     def owed(self) -> int:
@@ -154,7 +154,7 @@ class Pull(Stateful):
             None if self.until is None else self.until - now,
         )
 
-    def finish(self, end: End) -> None:
+    def finish(self, end: EndReason) -> None:
         """It ends, once.
 
         Raises:

@@ -29,7 +29,7 @@ from typing import ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cas
 
 from jsproto.core.connection.events import NoticeKind
 from jsproto.core.conversation.conversation import Conversation
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.errors import JsprotoError, LinkError
@@ -47,11 +47,11 @@ from jsproto.jetstream.delivery.ack import (
 )
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.errors import HeartbeatsMissed
-from jsproto.jetstream.gaps import Gap, SequenceGuard, sequence_of
-from jsproto.jetstream.heartbeat import Alarm
-from jsproto.jetstream.push.flow_control import FlowControl, Met
+from jsproto.jetstream.gaps import Gap, GapDetector, sequence_of
+from jsproto.jetstream.heartbeat import HeartbeatAlarm
+from jsproto.jetstream.push.flow_control import FlowControl, FlowMark
 from jsproto.jetstream.push.options import PushOptions
-from jsproto.jetstream.status import End, Place, Verdict, judge, status_error
+from jsproto.jetstream.status import EndReason, StatusAction, StatusContext, judge, status_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import BLOCK, REPLY, SID, SUBJECT, Delivery
@@ -95,7 +95,7 @@ class PushNotice(Enum):
     DELETE_FAILED = "DELETE_FAILED"
 
 
-class Position(NamedTuple):
+class PushProgress(NamedTuple):
     """How far the server is, as a heartbeat says: its last delivery by both sequences."""
 
     consumer: int
@@ -172,13 +172,13 @@ class PushFeed(Conversation[M], Generic[M]):
         super().__init__()
         self.options = options
         self.message: Make[M] = message or cast("Make[M]", JsMessage)
-        self.backlog = Backlog()
+        self.backlog = FrameQueue()
         self.flow = FlowControl()
         self.liveness = options.liveness()
-        self.position: Position | None = None
+        self.position: PushProgress | None = None
         self.dropped = 0
         self.strays = 0
-        self._guard = SequenceGuard()
+        self._guard = GapDetector()
         self._bounds = options.bounds()
         # What the consumer's configuration means; see `agreed`.
         self._bounded = True
@@ -320,13 +320,13 @@ class PushFeed(Conversation[M], Generic[M]):
     # ------------------------------------------------------------------ what it shows
 
     @property
-    def reason(self) -> End | None:
+    def reason(self) -> EndReason | None:
         """How it ended, ``None`` before."""
         if not self.ended:
             return None
         if isinstance(self.error, LinkError):
-            return End.DISCONNECTED
-        return End.CLOSED if self.error is None else End.FATAL
+            return EndReason.DISCONNECTED
+        return EndReason.CLOSED if self.error is None else EndReason.FATAL
 
     # ------------------------------------------------------------------ facts
 
@@ -376,7 +376,7 @@ class PushFeed(Conversation[M], Generic[M]):
 
     def judge_silence(self, now: float) -> None:
         """For `ticked`: say once that the server is silent."""
-        if self.liveness.judge(now) is Alarm.EDGE:
+        if self.liveness.judge(now) is HeartbeatAlarm.EDGE:
             text = (
                 f"expected a heartbeat every {self.liveness.heartbeat:g} s on {self._deliver}, "
                 f"nothing came for {self.liveness.period:g} s"
@@ -435,16 +435,16 @@ class PushFeed(Conversation[M], Generic[M]):
         if block is None or status is None:
             self._stray(frame)
             return
-        row = judge(*status, Place.PUSH, asks=bool(frame[REPLY]))
+        row = judge(*status, StatusContext.PUSH, asks=bool(frame[REPLY]))
         verdict = row.verdict
-        if verdict is Verdict.HEARTBEAT:
+        if verdict is StatusAction.HEARTBEAT:
             self._heartbeat(block, now)
-        elif verdict is Verdict.FLOW_CONTROL:
+        elif verdict is StatusAction.FLOW_CONTROL:
             if frame[REPLY]:
                 self._met(frame[REPLY])
             else:
                 self._stray(frame)
-        elif verdict is Verdict.STRANGE:
+        elif verdict is StatusAction.STRANGE:
             self.port.notify(PushNotice.UNKNOWN_STATUS, status_error(row, *status))
         else:
             self.failed(status_error(row, *status, f"the subscription on {self._deliver}"), now)
@@ -460,7 +460,7 @@ class PushFeed(Conversation[M], Generic[M]):
         consumer = sequence_of(block, b"Nats-Last-Consumer")
         stream = sequence_of(block, b"Nats-Last-Stream")
         if consumer is not None:
-            self.position = Position(consumer, stream or 0)
+            self.position = PushProgress(consumer, stream or 0)
             gap = self._guard.heartbeat(consumer) if self._watching else None
             if gap is not None:
                 self.gap(gap, now)
@@ -472,10 +472,10 @@ class PushFeed(Conversation[M], Generic[M]):
 
     def _met(self, subject: str) -> None:
         met = self.flow.met(subject)
-        if met is Met.MARKED:
+        if met is FlowMark.MARKED:
             if not self.backlog.count:
                 self._pass()
-        elif met is Met.DOUBTED and self.port.up:
+        elif met is FlowMark.DOUBTED and self.port.up:
             self._doubt = self.port.fence()
 
     def _pass(self) -> None:
@@ -514,7 +514,7 @@ class PushFeed(Conversation[M], Generic[M]):
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave, into a feed with the same options."""
         super().restore(data)
-        self.position = None if self.position is None else Position(*self.position)
+        self.position = None if self.position is None else PushProgress(*self.position)
         self._held = [self._again(*each) for each in cast("Written", data["held"])]
         self._owed = [self._again(*each) for each in cast("Written", data["owed"])]
 

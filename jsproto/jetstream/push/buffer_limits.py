@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import ClassVar
 
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import Overflow
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.errors import InvalidConfig, shorten
 from jsproto.wire.frames import BLOCK, PAYLOAD, Delivery
 
@@ -23,7 +23,7 @@ def size_of(frame: Delivery) -> int:
     return len(frame[PAYLOAD]) + (0 if block is None else len(block))
 
 
-class Bounds(Stateful):
+class BufferLimits(Snapshottable):
     """The bounds of one backlog.
 
     Args:
@@ -51,7 +51,7 @@ class Bounds(Stateful):
         # (how many had come with this run, its bytes)
         self._runs: deque[tuple[int, int]] = deque()
 
-    def admit(self, data: list[Delivery], backlog: Backlog) -> int | None:
+    def admit(self, data: list[Delivery], backlog: FrameQueue) -> int | None:
         """Put messages into the backlog as far as they fit; how many gave way, ``None`` if none may (`Overflow.FAIL`)."""
         size = sum(map(size_of, data))
         self._trim(backlog)
@@ -74,16 +74,16 @@ class Bounds(Stateful):
                 dropped += 1
         return dropped
 
-    def _push(self, data: list[Delivery], size: int, backlog: Backlog) -> None:
+    def _push(self, data: list[Delivery], size: int, backlog: FrameQueue) -> None:
         backlog.push(data)
         self._came += len(data)
         self._bytes += size
         self._runs.append((self._came, size))
 
-    def _fits(self, size: int, backlog: Backlog) -> bool:
+    def _fits(self, size: int, backlog: FrameQueue) -> bool:
         return backlog.count < self.max_messages and self._bytes + size <= self.max_bytes
 
-    def _trim(self, backlog: Backlog) -> None:
+    def _trim(self, backlog: FrameQueue) -> None:
         """Give back the bytes of the runs that were taken whole."""
         gone = self._came - backlog.count
         runs = self._runs

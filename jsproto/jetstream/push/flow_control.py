@@ -14,7 +14,7 @@ misses it is the proof.
 
     met while it waits                        nothing
     met, not the one that was answered last   a marker
-    met, answered                             a doubt, once: `Met.DOUBTED`, send a fence
+    met, answered                             a doubt, once: `FlowMark.DOUBTED`, send a fence
     met, answered, and the fence came back    a marker again
 
 Subjects are opaque: they are compared, never read. Which subject is trusted to be a question is the feed's business.
@@ -26,11 +26,11 @@ from collections import deque
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 from jsproto.wire.frames import Delivery
 
 
-class Met(Enum):
+class FlowMark(Enum):
     """What it means to meet a subject."""
 
     #: It waits for its turn among the messages.
@@ -41,14 +41,14 @@ class Met(Enum):
     KNOWN = "KNOWN"
 
 
-class Passed(NamedTuple):
+class FlowReport(NamedTuple):
     """A marker that was reached: where to answer, and the messages that came behind it."""
 
     subject: str
     behind: list[Delivery]
 
 
-class FlowControl(Stateful):
+class FlowControl(Snapshottable):
     """Markers that wait between the messages, and the subject that was answered last.
 
     Attributes:
@@ -78,17 +78,17 @@ class FlowControl(Stateful):
         self._doubted = False
         self._sure = False
 
-    def met(self, subject: str) -> Met:
+    def met(self, subject: str) -> FlowMark:
         """The server asks for an answer there, or misses it."""
         if any(subject == waiting for waiting, _ in self.marks):
-            return Met.KNOWN
+            return FlowMark.KNOWN
         if subject == self.answered and not self._sure:
             if self._doubted:
-                return Met.KNOWN
+                return FlowMark.KNOWN
             self._doubted = True
-            return Met.DOUBTED
+            return FlowMark.DOUBTED
         self.marks.append((subject, []))
-        return Met.MARKED
+        return FlowMark.MARKED
 
     def assured(self) -> None:
         """The server has read everything that was sent before the last doubt."""
@@ -99,11 +99,11 @@ class FlowControl(Stateful):
         self.marks[-1][1].extend(data)
         self.behind += len(data)
 
-    def passed(self) -> Passed:
+    def passed(self) -> FlowReport:
         """The first marker was reached."""
         subject, behind = self.marks.popleft()
         self.behind -= len(behind)
-        return Passed(subject, behind)
+        return FlowReport(subject, behind)
 
     def answer(self, subject: str) -> None:
         """The answer went out."""

@@ -7,8 +7,8 @@ from typing import Final, final
 from attrs import frozen
 
 from jsproto.core.pubsub.subscription import Overflow
-from jsproto.jetstream.heartbeat import Liveness
-from jsproto.jetstream.push.buffer_limits import Bounds
+from jsproto.jetstream.heartbeat import HeartbeatMonitor
+from jsproto.jetstream.push.buffer_limits import BufferLimits
 
 #: ADR-15 "Heartbeats": so many of them may be missed.
 PUSH_FACTOR: Final = 3.0
@@ -45,10 +45,10 @@ class PushOptions:
         self.bounds()
         self.liveness()
 
-    def bounds(self) -> Bounds:
+    def bounds(self) -> BufferLimits:
         """The bounds of the buffer."""
-        return Bounds(self.max_messages, self.max_bytes, self.policy)
+        return BufferLimits(self.max_messages, self.max_bytes, self.policy)
 
-    def liveness(self) -> Liveness:
+    def liveness(self) -> HeartbeatMonitor:
         """The watch over the heartbeats; what they are is said by the consumer (B092)."""
-        return Liveness(0.0, self.heartbeat_factor)
+        return HeartbeatMonitor(0.0, self.heartbeat_factor)

@@ -27,7 +27,7 @@ from jsproto.errors import InvalidConfig, ServerError, shorten
 from jsproto.jetstream.api.codecs import comparable
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.enums import AckPolicy, ConsumerAction
-from jsproto.jetstream.api.errors import Asked, ConsumerExists, ConsumerNotFound
+from jsproto.jetstream.api.errors import ConsumerExists, ConsumerNotFound, RequestContext
 from jsproto.jetstream.api.requests.manage import (
     DEFAULT_TIMEOUT,
     consumer_info,
@@ -37,11 +37,11 @@ from jsproto.jetstream.api.requests.manage import (
 from jsproto.jetstream.api.requests.paging import said_name
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.push.subscribe_checks import (
+    CheckPhase,
+    Condition,
     ConfigMismatch,
-    Fact,
     NoMatchingStream,
-    Phase,
-    Refusal,
+    RejectedSubscribe,
     SubscribeRefused,
     refusal,
 )
@@ -116,7 +116,7 @@ class Subscribe:
         ):
             if given:
                 check(given)
-        refused = refusal(Phase.ASKED, self.facts(), self.values())
+        refused = refusal(CheckPhase.ASKED, self.facts(), self.values())
         if refused is not None:
             raise cast("type[SubscribeRefused]", refused.check.error)(refused.message)
 
@@ -149,19 +149,19 @@ class Subscribe:
             deliver_group=self.queue or None,
         )
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[Condition]:
         """What is true about what was asked."""
         config = self.config
         said = (
-            (Fact.PULL, self.pull),
-            (Fact.QUEUE, self.queue),
-            (Fact.NAMED, self.consumer),
-            (Fact.NO_SUBJECT, not self.subject),
-            (Fact.NO_STREAM, not self.stream),
-            (Fact.ASKED_HEARTBEAT, config.idle_heartbeat),
-            (Fact.ASKED_FLOW_CONTROL, config.flow_control),
-            (Fact.ASKED_DELIVER_SUBJECT, config.deliver_subject),
-            (Fact.ASKED_NO_SINGLE_ACKS, config.ack_policy in {AckPolicy.NONE, AckPolicy.ALL}),
+            (Condition.PULL, self.pull),
+            (Condition.QUEUE, self.queue),
+            (Condition.NAMED, self.consumer),
+            (Condition.NO_SUBJECT, not self.subject),
+            (Condition.NO_STREAM, not self.stream),
+            (Condition.ASKED_HEARTBEAT, config.idle_heartbeat),
+            (Condition.ASKED_FLOW_CONTROL, config.flow_control),
+            (Condition.ASKED_DELIVER_SUBJECT, config.deliver_subject),
+            (Condition.ASKED_NO_SINGLE_ACKS, config.ack_policy in {AckPolicy.NONE, AckPolicy.ALL}),
         )
         return (fact for fact, true in said if true)
 
@@ -189,21 +189,21 @@ def _one(what: str, given: str, setting: str | None) -> str:
     return given or setting or ""
 
 
-class Located(NamedTuple):
+class ConsumerLookup(NamedTuple):
     """Where the consumer is, or is to be made: ``info`` is ``None`` if it is not there."""
 
     stream: str
     info: ConsumerInfo | None
 
 
-class Bound(NamedTuple):
+class BoundConsumer(NamedTuple):
     """A consumer to read from, and whether it was made here."""
 
     info: ConsumerInfo
     created: bool
 
 
-class PullBound(NamedTuple):
+class BoundPullConsumer(NamedTuple):
     """A consumer to pull from. ``info`` is ``None`` if the server did not want to tell."""
 
     stream: str
@@ -215,7 +215,7 @@ class PullBound(NamedTuple):
 # ------------------------------------------------------------------------------------------------ the pieces
 
 
-def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Located]:
+def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[ConsumerLookup]:
     """Find the stream, and the consumer if it has a name.
 
     Raises:
@@ -225,20 +225,20 @@ def locate(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEO
     """
     stream = asked.stream or (yield from _stream(api, asked, timeout))
     if not asked.name:
-        return Located(stream, None)
+        return ConsumerLookup(stream, None)
     try:
         info = yield from consumer_info(api, stream, asked.name, timeout=timeout)
     except ConsumerNotFound:
-        if refusal(Phase.LOOKUP, [*asked.facts(), Fact.NOT_FOUND], asked.values()) is not None:
+        if refusal(CheckPhase.LOOKUP, [*asked.facts(), Condition.NOT_FOUND], asked.values()) is not None:
             raise
-        return Located(stream, None)
+        return ConsumerLookup(stream, None)
     check_found(asked, info)
-    return Located(stream, info)
+    return ConsumerLookup(stream, info)
 
 
 def ensure(
     api: ApiSubjects, asked: Subscribe, stream: str, deliver: str, *, timeout: float = DEFAULT_TIMEOUT
-) -> Steps[Bound]:
+) -> Steps[BoundConsumer]:
     """Make the consumer; or, if somebody was faster, find it.
 
     Raises:
@@ -253,11 +253,13 @@ def ensure(
             raise
         info = yield from consumer_info(api, stream, asked.name, timeout=timeout)
         check_found(asked, info, raced=True)
-        return Bound(info, created=False)
-    return Bound(info, created=True)
+        return BoundConsumer(info, created=False)
+    return BoundConsumer(info, created=True)
 
 
-def bind_pull(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[PullBound]:
+def bind_pull(
+    api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TIMEOUT
+) -> Steps[BoundPullConsumer]:
     """The pull form: the name of a consumer to pull from, found or made.
 
     A lookup that fails does not matter where the consumer was named: the account may be allowed to pull and not to
@@ -276,22 +278,22 @@ def bind_pull(api: ApiSubjects, asked: Subscribe, *, timeout: float = DEFAULT_TI
     except ServerError:
         if not asked.consumer:
             raise
-        return PullBound(stream, asked.consumer, None, created=False)
+        return BoundPullConsumer(stream, asked.consumer, None, created=False)
     info = located.info
     if info is not None:
-        return PullBound(stream, info.name, info, created=False)
+        return BoundPullConsumer(stream, info.name, info, created=False)
     if asked.consumer:
-        return PullBound(stream, asked.consumer, None, created=False)
+        return BoundPullConsumer(stream, asked.consumer, None, created=False)
     bound = yield from ensure(api, named, stream, "", timeout=timeout)
-    return PullBound(stream, bound.info.name, *bound)
+    return BoundPullConsumer(stream, bound.info.name, *bound)
 
 
 def _stream(api: ApiSubjects, asked: Subscribe, timeout: float) -> Steps[str]:
     names = yield from stream_names(api, subject=asked.subject, timeout=timeout)
     if len(names) == 1:
-        return said_name(names[0], Asked(what="subscribe", subject=asked.subject))
-    refused = refusal(Phase.STREAM, [Fact.NOT_ONE_STREAM], asked.values(streams=names))
-    raise NoMatchingStream(cast("Refusal", refused).message, names)
+        return said_name(names[0], RequestContext(what="subscribe", subject=asked.subject))
+    refused = refusal(CheckPhase.STREAM, [Condition.NOT_ONE_STREAM], asked.values(streams=names))
+    raise NoMatchingStream(cast("RejectedSubscribe", refused).message, names)
 
 
 # ------------------------------------------------------------------------------------------------ what was found
@@ -308,15 +310,15 @@ def check_found(asked: Subscribe, info: ConsumerInfo, *, raced: bool = False) ->
     wanted = (asked.subject,) if asked.subject else tuple(asked.config.filter_subjects)
     differences = tuple(_differences(asked.config, found))
     said = (
-        (Fact.RACED, raced),
-        (Fact.FOUND_PUSH, found.deliver_subject),
-        (Fact.FOUND_BOUND, info.push_bound),
-        (Fact.FOUND_GROUP, found.deliver_group),
-        (Fact.GROUP_DIFFERS, found.deliver_group != asked.queue),
-        (Fact.FILTER_DIFFERS, wanted and filters and set(wanted) != set(filters)),
-        (Fact.FOUND_HEARTBEAT, found.idle_heartbeat),
-        (Fact.FOUND_FLOW_CONTROL, found.flow_control),
-        (Fact.CONFIG_DIFFERS, differences),
+        (Condition.RACED, raced),
+        (Condition.FOUND_PUSH, found.deliver_subject),
+        (Condition.FOUND_BOUND, info.push_bound),
+        (Condition.FOUND_GROUP, found.deliver_group),
+        (Condition.GROUP_DIFFERS, found.deliver_group != asked.queue),
+        (Condition.FILTER_DIFFERS, wanted and filters and set(wanted) != set(filters)),
+        (Condition.FOUND_HEARTBEAT, found.idle_heartbeat),
+        (Condition.FOUND_FLOW_CONTROL, found.flow_control),
+        (Condition.CONFIG_DIFFERS, differences),
     )
     facts = [*asked.facts(), *(fact for fact, true in said if true)]
     values = asked.values(
@@ -328,12 +330,12 @@ def check_found(asked: Subscribe, info: ConsumerInfo, *, raced: bool = False) ->
         found_heartbeat=found.idle_heartbeat,
         differences="; ".join(f"{name} {was!r} for {is_!r}" for name, is_, was in differences),
     )
-    refused = refusal(Phase.FOUND, facts, values)
+    refused = refusal(CheckPhase.FOUND, facts, values)
     if refused is not None:
         _refuse(refused, differences)
 
 
-def _refuse(refused: Refusal, differences: tuple[tuple[str, object, object], ...]) -> NoReturn:
+def _refuse(refused: RejectedSubscribe, differences: tuple[tuple[str, object, object], ...]) -> NoReturn:
     error = cast("type[SubscribeRefused]", refused.check.error)
     if error is ConfigMismatch:
         raise ConfigMismatch(refused.message, differences)

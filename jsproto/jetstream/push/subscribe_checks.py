@@ -1,12 +1,12 @@
 """What a subscribe call may not ask for, and what it may not find: the checks of ADR-15 as one table.
 
 Theory. A subscription is described by the caller (`jsproto.jetstream.push.subscribe.Subscribe`) and answered by what the server has. What is
-true about the two is a set of `Fact`, computed in one place; a check is a row that names which facts must hold and which must not.
+true about the two is a set of `Condition`, computed in one place; a check is a row that names which facts must hold and which must not.
 So the table is data, the first row that holds is the answer, and each row has an error class of its own. The same table,
 with the specification's meaning in our words and the test that provokes each row on a real server, lies in
 ``spec/subscribe_checks.toml``.
 
-When a row is looked at depends on its `Phase`: before anything is sent, when the stream was looked up, when a consumer was found,
+When a row is looked at depends on its `CheckPhase`: before anything is sent, when the stream was looked up, when a consumer was found,
 and when it was found only after our own create had lost a race.
 """
 
@@ -156,7 +156,7 @@ class RaceLost(SubscribeRefused):
 # ------------------------------------------------------------------------------------------------ the facts
 
 
-class Fact(Enum):
+class Condition(Enum):
     """What can be true about what was asked and what was found."""
 
     #: A pull subscription was asked for.
@@ -190,7 +190,7 @@ class Fact(Enum):
     RACED = "RACED"
 
 
-class Phase(Enum):
+class CheckPhase(Enum):
     """When a check is made."""
 
     #: Before anything is sent.
@@ -222,10 +222,10 @@ class Check:
         says: what the specification demands, in our words.
     """
 
-    phase: Phase
+    phase: CheckPhase
     error: type[JsprotoError]
-    when: frozenset[Fact]
-    unless: frozenset[Fact] = frozenset()
+    when: frozenset[Condition]
+    unless: frozenset[Condition] = frozenset()
     after_race: bool = False
     expected: str
     seen: str
@@ -241,133 +241,135 @@ class Check:
         """The test that provokes it on a real server."""
         return f"tests/jetstream/push/test_subscribe_checks.py::test_live_{self.code.lower()}"
 
-    def holds(self, facts: frozenset[Fact]) -> bool:
+    def holds(self, facts: frozenset[Condition]) -> bool:
         """Whether the facts are those of this check."""
-        if Fact.PULL in facts and Fact.RACED in facts and not self.after_race:
+        if Condition.PULL in facts and Condition.RACED in facts and not self.after_race:
             return False
         return self.when <= facts and not self.unless & facts
 
 
-def _set(*facts: Fact) -> frozenset[Fact]:
+def _set(*facts: Condition) -> frozenset[Condition]:
     return frozenset(facts)
 
 
-_F = Fact
+_F = Condition
 
 #: All checks, in the order in which they are made.
 CHECKS: Final = (
     Check(
-        phase=Phase.ASKED, error=QueueWithHeartbeat, when=_set(_F.QUEUE, _F.ASKED_HEARTBEAT),
+        phase=CheckPhase.ASKED, error=QueueWithHeartbeat, when=_set(_F.QUEUE, _F.ASKED_HEARTBEAT),
         expected="no idle_heartbeat beside a queue", seen="idle_heartbeat {heartbeat} with queue {queue}",
         says="Whoever names a queue may not configure heartbeats: the server would send each to a random member.",
     ),
     Check(
-        phase=Phase.ASKED, error=QueueWithFlowControl, when=_set(_F.QUEUE, _F.ASKED_FLOW_CONTROL),
+        phase=CheckPhase.ASKED, error=QueueWithFlowControl, when=_set(_F.QUEUE, _F.ASKED_FLOW_CONTROL),
         expected="no flow_control beside a queue", seen="flow_control with queue {queue}",
         says="Whoever names a queue may not configure flow control: the server would ask a random member.",
     ),
     Check(
-        phase=Phase.ASKED, error=NoSubject, when=_set(_F.NO_SUBJECT, _F.NO_STREAM),
+        phase=CheckPhase.ASKED, error=NoSubject, when=_set(_F.NO_SUBJECT, _F.NO_STREAM),
         expected="a subject or a stream", seen="neither",
         says="Without a subject and without a stream the consumer can be neither found nor made.",
     ),
     Check(
-        phase=Phase.ASKED, error=PullAckPolicy, when=_set(_F.PULL, _F.ASKED_NO_SINGLE_ACKS),
+        phase=CheckPhase.ASKED, error=PullAckPolicy, when=_set(_F.PULL, _F.ASKED_NO_SINGLE_ACKS),
         expected="ack_policy explicit for a pull subscription", seen="{ack_policy}",
         says="A pull subscription may not ask for ack policy none or all.",
     ),
     Check(
-        phase=Phase.ASKED, error=PullWithDeliverSubject, when=_set(_F.PULL, _F.ASKED_DELIVER_SUBJECT),
+        phase=CheckPhase.ASKED, error=PullWithDeliverSubject, when=_set(_F.PULL, _F.ASKED_DELIVER_SUBJECT),
         expected="no deliver_subject for a pull subscription", seen="{asked_deliver}",
         says="For pull consumers the deliver subject is left blank.",
     ),
     Check(
-        phase=Phase.ASKED, error=FlowControlWithoutHeartbeat, when=_set(_F.ASKED_FLOW_CONTROL), unless=_set(_F.ASKED_HEARTBEAT),
+        phase=CheckPhase.ASKED, error=FlowControlWithoutHeartbeat, when=_set(_F.ASKED_FLOW_CONTROL), unless=_set(_F.ASKED_HEARTBEAT),
         expected="an idle_heartbeat beside flow_control", seen="none",
         says="Flow control needs an idle heartbeat, since a lost question or answer is repaired through heartbeats alone.",
     ),
     Check(
-        phase=Phase.STREAM, error=NoMatchingStream, when=_set(_F.NOT_ONE_STREAM),
+        phase=CheckPhase.STREAM, error=NoMatchingStream, when=_set(_F.NOT_ONE_STREAM),
         expected="exactly one stream for subject {subject}", seen="{streams}",
         says="A stream is looked up by the subject, and anything but exactly one name is an error.",
     ),
     Check(
-        phase=Phase.LOOKUP, error=ConsumerNotFound, when=_set(_F.NAMED, _F.NOT_FOUND), unless=_set(_F.PULL),
+        phase=CheckPhase.LOOKUP, error=ConsumerNotFound, when=_set(_F.NAMED, _F.NOT_FOUND), unless=_set(_F.PULL),
         expected="a consumer {consumer}", seen="none",
         says="A consumer that is named must be there, unless the subscription pulls.",
     ),
     Check(
-        phase=Phase.FOUND, error=PullOnPush, when=_set(_F.PULL, _F.FOUND_PUSH), after_race=True,
+        phase=CheckPhase.FOUND, error=PullOnPush, when=_set(_F.PULL, _F.FOUND_PUSH), after_race=True,
         expected="a consumer without deliver_subject for a pull subscription", seen="{deliver} of consumer {consumer}",
         says="A pull subscription on a consumer with a deliver subject is an error.",
     ),
     Check(
-        phase=Phase.FOUND, error=PushOnPull, when=_set(), unless=_set(_F.PULL, _F.FOUND_PUSH),
+        phase=CheckPhase.FOUND, error=PushOnPull, when=_set(), unless=_set(_F.PULL, _F.FOUND_PUSH),
         expected="a consumer with a deliver_subject", seen="none at consumer {consumer}: it needs a pull subscription",
         says="A push subscription on a consumer without a deliver subject is an error: it needs a pull subscription.",
     ),
     Check(
-        phase=Phase.FOUND, error=DuplicateSubscription, when=_set(_F.FOUND_BOUND), unless=_set(_F.PULL, _F.QUEUE, _F.FOUND_GROUP),
+        phase=CheckPhase.FOUND, error=DuplicateSubscription, when=_set(_F.FOUND_BOUND), unless=_set(_F.PULL, _F.QUEUE, _F.FOUND_GROUP),
         expected="consumer {consumer} to be free", seen="it is bound to a subscription already",
         says="A consumer that is push bound and has no deliver group takes no second subscription without a queue.",
     ),
     Check(
-        phase=Phase.FOUND, error=ConsumerHasGroup, when=_set(_F.FOUND_GROUP), unless=_set(_F.PULL, _F.QUEUE),
+        phase=CheckPhase.FOUND, error=ConsumerHasGroup, when=_set(_F.FOUND_GROUP), unless=_set(_F.PULL, _F.QUEUE),
         expected="queue {group} for consumer {consumer}, which was made for it", seen="no queue",
         says="Without a queue nobody subscribes to a consumer that was made for a deliver group, bound or not.",
     ),
     Check(
-        phase=Phase.FOUND, error=OtherGroup, when=_set(_F.QUEUE, _F.FOUND_GROUP, _F.GROUP_DIFFERS), unless=_set(_F.PULL),
+        phase=CheckPhase.FOUND, error=OtherGroup, when=_set(_F.QUEUE, _F.FOUND_GROUP, _F.GROUP_DIFFERS), unless=_set(_F.PULL),
         expected="queue {group} for consumer {consumer}, which was made for it", seen="queue {queue}",
         says="A queue subscription must name the deliver group that the consumer was made for.",
     ),
     Check(
-        phase=Phase.FOUND, error=ConsumerHasNoGroup, when=_set(_F.QUEUE), unless=_set(_F.PULL, _F.FOUND_GROUP),
+        phase=CheckPhase.FOUND, error=ConsumerHasNoGroup, when=_set(_F.QUEUE), unless=_set(_F.PULL, _F.FOUND_GROUP),
         expected="consumer {consumer} to have the deliver group {queue}", seen="it has none",
         says="A queue subscription needs a consumer that was made with a deliver group.",
     ),
     Check(
-        phase=Phase.FOUND, error=FilterMismatch, when=_set(_F.FILTER_DIFFERS),
+        phase=CheckPhase.FOUND, error=FilterMismatch, when=_set(_F.FILTER_DIFFERS),
         expected="consumer {consumer} to filter {subject}", seen="{filters}",
         says="The consumer's filter subject, if it has one, must be the subject that is subscribed to.",
     ),
     Check(
-        phase=Phase.FOUND, error=ConsumerHasFlowControl, when=_set(_F.QUEUE, _F.FOUND_FLOW_CONTROL), unless=_set(_F.PULL),
+        phase=CheckPhase.FOUND, error=ConsumerHasFlowControl, when=_set(_F.QUEUE, _F.FOUND_FLOW_CONTROL), unless=_set(_F.PULL),
         expected="consumer {consumer} to have no flow_control for a queue", seen="it has",
         says="A queue subscription to a consumer with flow control is an error.",
     ),
     Check(
-        phase=Phase.FOUND, error=ConsumerHasHeartbeat, when=_set(_F.QUEUE, _F.FOUND_HEARTBEAT), unless=_set(_F.PULL),
+        phase=CheckPhase.FOUND, error=ConsumerHasHeartbeat, when=_set(_F.QUEUE, _F.FOUND_HEARTBEAT), unless=_set(_F.PULL),
         expected="consumer {consumer} to have no idle_heartbeat for a queue", seen="{found_heartbeat}",
         says="A queue subscription to a consumer with heartbeats is an error.",
     ),
     Check(
-        phase=Phase.FOUND, error=ConfigMismatch, when=_set(_F.CONFIG_DIFFERS),
+        phase=CheckPhase.FOUND, error=ConfigMismatch, when=_set(_F.CONFIG_DIFFERS),
         expected="consumer {consumer} to be as asked for", seen="{differences}; a subscription does not change it",
         says="Settings that differ from those of the consumer that is there are an error, since they are not applied; the deliver subject alone may differ.",
     ),
     Check(
-        phase=Phase.FOUND, error=RaceLost, when=_set(_F.RACED), unless=_set(_F.PULL, _F.QUEUE),
+        phase=CheckPhase.FOUND, error=RaceLost, when=_set(_F.RACED), unless=_set(_F.PULL, _F.QUEUE),
         expected="consumer {consumer} to be made here", seen="somebody else made it at the same moment",
         says="Who meets the consumer only when making it goes on with it as a member of its queue; without a queue it is an error.",
     ),
 )  # fmt: skip
 
 
-class Refusal(NamedTuple):
+class RejectedSubscribe(NamedTuple):
     """A check that holds, and its message."""
 
     check: Check
     message: str
 
 
-def refusal(phase: Phase, facts: Iterable[Fact], values: Mapping[str, object]) -> Refusal | None:
+def refusal(
+    phase: CheckPhase, facts: Iterable[Condition], values: Mapping[str, object]
+) -> RejectedSubscribe | None:
     """The first check of this phase that holds. ``values`` are what its message can name."""
     true = frozenset(facts)
     for check in CHECKS:
         if check.phase is phase and check.holds(true):
             said = f"expected {check.expected}, seen {check.seen}".format_map(values)
-            return Refusal(check, said)
+            return RejectedSubscribe(check, said)
     return None
 
 
@@ -391,5 +393,5 @@ def as_toml() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _names(facts: frozenset[Fact]) -> str:
-    return "[" + ", ".join(f'"{fact.value}"' for fact in Fact if fact in facts) + "]"
+def _names(facts: frozenset[Condition]) -> str:
+    return "[" + ", ".join(f'"{fact.value}"' for fact in Condition if fact in facts) + "]"

@@ -29,10 +29,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, cast
 
 from jsproto.core.connection.events import NoticeKind
-from jsproto.core.conversation.conversation import Call, Stage, Wish
+from jsproto.core.conversation.conversation import Call, Stage, StopMode
 from jsproto.core.conversation.procedure import Script, Steps
-from jsproto.core.pubsub.frame_queue import Backlog
-from jsproto.core.state import PART, PLAIN, Codecs, Word
+from jsproto.core.pubsub.frame_queue import FrameQueue
+from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.errors import JsprotoError, LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, delete_consumer
@@ -41,7 +41,7 @@ from jsproto.jetstream.delivery.ack import ACK_ROOT, NAK, OPEN, is_ack_for
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.push.base import M, Make, PushFeed, PushNotice
 from jsproto.jetstream.push.options import PushOptions
-from jsproto.jetstream.push.subscribe import Bound, Located, Subscribe, ensure, locate
+from jsproto.jetstream.push.subscribe import BoundConsumer, ConsumerLookup, Subscribe, ensure, locate
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
@@ -49,7 +49,7 @@ from jsproto.wire.frames import REPLY, SID, SUBJECT, Delivery
 _NAK: Final = NAK.payload()
 
 
-class PushState(Word):
+class PushState(IdentityEnum):
     """The life of a push subscription."""
 
     #: Not opened.
@@ -70,7 +70,7 @@ class PushState(Word):
     OVER = "OVER"
 
 
-class PushInput(Word):
+class PushInput(IdentityEnum):
     """What moves a push subscription."""
 
     #: It has a port.
@@ -174,11 +174,11 @@ class PushSubscription(PushFeed[M]):
         self.timeout = timeout
         self.state = PushState.NEW
         self.returned = 0
-        self._locate: Script[Located] = Script(lambda: locate(api, asked, timeout=timeout))
-        self._create: Script[Bound] = Script(self._ensuring)
+        self._locate: Script[ConsumerLookup] = Script(lambda: locate(api, asked, timeout=timeout))
+        self._create: Script[BoundConsumer] = Script(self._ensuring)
         self._remove: Script[None] = Script(self._removing)
         # What came before the consumer was known to be ours.
-        self._early = Backlog()
+        self._early = FrameQueue()
         self._early_bounds = self.options.bounds()
         self._fence = 0
         # Draining: everything that was on its way has come.
@@ -209,7 +209,7 @@ class PushSubscription(PushFeed[M]):
         """Whether the consumer goes when we go."""
         return self.created and self.asked.owned
 
-    def _ensuring(self) -> Steps[Bound]:
+    def _ensuring(self) -> Steps[BoundConsumer]:
         return ensure(self.api, self.asked, self._locate.result.stream, self._deliver, timeout=self.timeout)
 
     def _removing(self) -> Steps[None]:
@@ -342,14 +342,14 @@ class PushSubscription(PushFeed[M]):
         if not self.ended and self.state is not PushState.DELETING:
             self._over(now, error)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Drain or stop; see the head of this file."""
         state = self.state
         if state in {PushState.NEW, PushState.LOCATING}:
             self._over(now)
         elif state is PushState.CREATING:
             self._stopping = True
-        elif wish is Wish.STOP and state in {PushState.BOUND, PushState.DRAINING}:
+        elif wish is StopMode.STOP and state in {PushState.BOUND, PushState.DRAINING}:
             self._stop(now)
         elif state is PushState.BOUND:
             self._move(PushInput.DRAINED)
@@ -370,7 +370,7 @@ class PushSubscription(PushFeed[M]):
     # ------------------------------------------------------------------ the workflow
 
     @property
-    def _scripts(self) -> tuple[Script[Located], Script[Bound], Script[None]]:
+    def _scripts(self) -> tuple[Script[ConsumerLookup], Script[BoundConsumer], Script[None]]:
         return self._locate, self._create, self._remove
 
     def _judge(self, now: float) -> None:

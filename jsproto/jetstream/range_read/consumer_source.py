@@ -1,8 +1,8 @@
 """Reading a range by consumer: an ephemeral one that acknowledges nothing, and another one when that is lost.
 
-Theory. The parts are those of an ordered consumer: `Incarnation` makes a consumer with a name of its own that starts
-behind the position, `Pulls` asks it for what there is room for, `Order` sees from its numbering whether a message is
-missing, `Leftovers` deletes it. What is special to a range: never is more asked for than can lie between the position and
+Theory. The parts are those of an ordered consumer: `EphemeralConsumer` makes a consumer with a name of its own that starts
+behind the position, `PullSource` asks it for what there is room for, `SequenceCheck` sees from its numbering whether a message is
+missing, `ConsumerCleanup` deletes it. What is special to a range: never is more asked for than can lie between the position and
 the end, messages behind the end are dropped, and a message that says that none is left, or a pull that waits, is told as
 `QUIET`.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
@@ -23,30 +23,30 @@ from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import HeartbeatsMissed
 from jsproto.jetstream.gaps import sequence_of
-from jsproto.jetstream.ordered.cleanup import Leftovers
-from jsproto.jetstream.ordered.ephemeral import Incarnation, Shape
-from jsproto.jetstream.ordered.pull_source import Pulls
-from jsproto.jetstream.ordered.resume_point import Start
-from jsproto.jetstream.ordered.sequence_check import Order
+from jsproto.jetstream.ordered.cleanup import ConsumerCleanup
+from jsproto.jetstream.ordered.ephemeral import EphemeralConfig, EphemeralConsumer
+from jsproto.jetstream.ordered.pull_source import PullSource
+from jsproto.jetstream.ordered.resume_point import StartPoint
+from jsproto.jetstream.ordered.sequence_check import SequenceCheck
 from jsproto.jetstream.ordered.states import NOTHING_LEFT, UNKNOWN_OUTCOME
 from jsproto.jetstream.range_read.options import RangeOptions
-from jsproto.jetstream.range_read.progress import Track
+from jsproto.jetstream.range_read.progress import RangeProgress
 from jsproto.jetstream.range_read.rows import DeliveredRows
-from jsproto.jetstream.range_read.source import Happening, RangeWay
+from jsproto.jetstream.range_read.source import RangeSource, SourceEvent
 from jsproto.jetstream.range_read.states import FATAL
-from jsproto.jetstream.status import End, Row, Verdict, judge, pull_error
+from jsproto.jetstream.status import EndReason, StatusAction, StatusRow, judge, pull_error
 from jsproto.wire.frames import BLOCK, REPLY, SID, Delivery
 from jsproto.wire.headers import status_of
 
 #: What it means for the reader that a consumer serves us no more: another one would fare better at once, or none would.
 _KINDS: Final = {
-    Verdict.DELETED: Happening.GONE,
-    Verdict.RESET: Happening.GONE,
-    Verdict.FATAL: Happening.FATAL,
+    StatusAction.DELETED: SourceEvent.GONE,
+    StatusAction.RESET: SourceEvent.GONE,
+    StatusAction.FATAL: SourceEvent.FATAL,
 }
 
 
-class ByConsumer(RangeWay):
+class ConsumerSource(RangeSource):
     """A row of ephemeral pull consumers.
 
     Attributes:
@@ -71,7 +71,7 @@ class ByConsumer(RangeWay):
     )
 
     STATE: ClassVar[Codecs] = {
-        **RangeWay.STATE,
+        **RangeSource.STATE,
         "incarnation": PART,
         "leftovers": PART,
         "order": PART,
@@ -82,17 +82,17 @@ class ByConsumer(RangeWay):
 
     rows = DeliveredRows
 
-    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: Track) -> None:
+    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress) -> None:
         super().__init__(track)
         self._api = api
         self._stream = stream
         self._subjects = options.subjects
-        self.order = Order()
-        self.incarnation = Incarnation(
-            api, stream, cast("Shape", options)
+        self.order = SequenceCheck()
+        self.incarnation = EphemeralConsumer(
+            api, stream, cast("EphemeralConfig", options)
         )  # cast: pyright takes a field with a converter for a descriptor
-        self.pulls = Pulls(Backlog(), options.pulls)
-        self.leftovers = Leftovers(api, stream, options.create_timeout)
+        self.pulls = PullSource(FrameQueue(), options.pulls)
+        self.leftovers = ConsumerCleanup(api, stream, options.create_timeout)
         self.reading = False
         self.over = False
 
@@ -103,18 +103,18 @@ class ByConsumer(RangeWay):
         self.incarnation.inbox(port, literal=False)
         self.order.restart(self.incarnation.name)
         self.over = False
-        self.incarnation.ask(port, Start.behind(self.track.last), "", now)
+        self.incarnation.ask(port, StartPoint.behind(self.track.last), "", now)
         self._answered(port, now)
 
     def again(self, port: Port, now: float) -> None:
         """A pull waits all the time: what comes, comes by itself."""
-        self.happened.append((Happening.QUIET, None))
+        self.happened.append((SourceEvent.QUIET, None))
 
     def leave(self, port: Port, now: float) -> None:
         """The present one is not needed any more."""
         if self.reading:
             self.reading = False
-            self.pulls.void(End.RESET)
+            self.pulls.void(EndReason.RESET)
             self.leftovers.add(self.incarnation.name, port, now)
         elif self.incarnation.script is not None:
             self.incarnation.script = None
@@ -147,7 +147,7 @@ class ByConsumer(RangeWay):
             if several and set(outcome.config.filter_subjects) != set(self._subjects):
                 text = f"expected a consumer of stream {self._stream} with {len(self._subjects)} filters"
                 said = f"{text}, the server has left them out: it knows several since 2.10"
-                self._lost(ConfigIgnored(said, ("filter_subjects",)), Happening.FATAL)
+                self._lost(ConfigIgnored(said, ("filter_subjects",)), SourceEvent.FATAL)
                 return True
             if self.incarnation.unsound(outcome):
                 self.leave(port, now)
@@ -156,12 +156,12 @@ class ByConsumer(RangeWay):
             self.pulls.begin(self._api.consumer_msg_next(self._stream, outcome.name), now)
             self._ask(port, now)
             if not outcome.num_pending:
-                self.happened.append((Happening.QUIET, None))
+                self.happened.append((SourceEvent.QUIET, None))
         elif outcome is not None:
             if isinstance(outcome, UNKNOWN_OUTCOME):
                 self.leftovers.add(self.incarnation.name, port, now)
             fatal = isinstance(outcome, FATAL)
-            self.happened.append((Happening.FATAL if fatal else Happening.LOST, outcome))
+            self.happened.append((SourceEvent.FATAL if fatal else SourceEvent.LOST, outcome))
         return outcome is not None
 
     def _ask(self, port: Port, now: float) -> None:
@@ -207,7 +207,7 @@ class ByConsumer(RangeWay):
             self._lost(None)
             return
         if last is not None and not last.num_pending and not track.complete:
-            self.happened.append((Happening.QUIET, None))
+            self.happened.append((SourceEvent.QUIET, None))
         if self.pulls.lead.wanting:
             self._ask(port, now)
 
@@ -224,7 +224,7 @@ class ByConsumer(RangeWay):
             track.received(_sequence(fresh[0]), end, len(fresh), _sequences(fresh))
             ours, others = self.incarnation.wanted(fresh)
             self.pulls.taken(others)
-            self.happened.append((Happening.ROWS, ours))
+            self.happened.append((SourceEvent.ROWS, ours))
         if passed:
             track.passed()
 
@@ -245,16 +245,16 @@ class ByConsumer(RangeWay):
             return
         self.pulls.liveness.seen(now)
         row = judge(*status)
-        if row.verdict is Verdict.HEARTBEAT:
+        if row.verdict is StatusAction.HEARTBEAT:
             self._heartbeat(block, port, now)
-        elif row.verdict in {Verdict.PULL_ENDED, Verdict.DOES_NOT_FIT}:
+        elif row.verdict in {StatusAction.PULL_ENDED, StatusAction.DOES_NOT_FIT}:
             if not self.pulls.ended(frame, row, block, now):
-                self._lost(self._error_of(row, status), Happening.FATAL)
+                self._lost(self._error_of(row, status), SourceEvent.FATAL)
                 return
             if row.end in NOTHING_LEFT:
-                self.happened.append((Happening.QUIET, None))
+                self.happened.append((SourceEvent.QUIET, None))
             self._ask(port, now)
-        elif row.verdict is Verdict.STRANGE:
+        elif row.verdict is StatusAction.STRANGE:
             self.strays += 1
         else:
             self._dismissed(row, status)
@@ -266,17 +266,17 @@ class ByConsumer(RangeWay):
         if last is not None and self.order.guard.heartbeat(last) is not None:
             self._lost(None)
         else:
-            self.happened.append((Happening.QUIET, None))
+            self.happened.append((SourceEvent.QUIET, None))
 
-    def _dismissed(self, row: Row, status: tuple[int, str]) -> None:
+    def _dismissed(self, row: StatusRow, status: tuple[int, str]) -> None:
         """This consumer serves us no more."""
-        self._lost(self._error_of(row, status), _KINDS.get(row.verdict, Happening.LOST))
+        self._lost(self._error_of(row, status), _KINDS.get(row.verdict, SourceEvent.LOST))
 
-    def _error_of(self, row: Row, status: tuple[int, str]) -> JsprotoError:
+    def _error_of(self, row: StatusRow, status: tuple[int, str]) -> JsprotoError:
         subject = self.pulls.subject
         return pull_error(row, *status, f"reading a range by {subject}", subject)
 
-    def _lost(self, error: JsprotoError | None, kind: Happening = Happening.LOST) -> None:
+    def _lost(self, error: JsprotoError | None, kind: SourceEvent = SourceEvent.LOST) -> None:
         self.over = True
         self.happened.append((kind, error))
 
@@ -321,7 +321,7 @@ class ByConsumer(RangeWay):
                 return
         self.leftovers.refused(port, subject, error, now)
         if subject and subject in {self.pulls.subject, port.subject}:
-            self.happened.append((Happening.FATAL, error))
+            self.happened.append((SourceEvent.FATAL, error))
 
     # ------------------------------------------------------------------ what it shows
 

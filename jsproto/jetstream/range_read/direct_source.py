@@ -18,23 +18,23 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.state import PLAIN, Codecs
 from jsproto.errors import InvalidResponse, JsprotoError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.envelope import to_json
-from jsproto.jetstream.api.errors import Asked, MessageNotFound
+from jsproto.jetstream.api.errors import MessageNotFound, RequestContext
 from jsproto.jetstream.api.requests.messages import direct_error, number
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.errors import DirectUnavailable
 from jsproto.jetstream.pull.request import message_sizes
 from jsproto.jetstream.range_read.options import RangeOptions
-from jsproto.jetstream.range_read.progress import Track
+from jsproto.jetstream.range_read.progress import RangeProgress
 from jsproto.jetstream.range_read.rows import StoredRows, place_of
-from jsproto.jetstream.range_read.source import Happening, RangeWay
+from jsproto.jetstream.range_read.source import RangeSource, SourceEvent
 from jsproto.jetstream.server_headers import added_by_get
-from jsproto.jetstream.status import Place, Verdict, judge
+from jsproto.jetstream.status import StatusAction, StatusContext, judge
 from jsproto.wire.frames import BLOCK, SUBJECT, Delivery
 from jsproto.wire.headers import header_value, status_of
 from jsproto.wire.subjects import subject_matches
 
 
-class ByDirect(RangeWay):
+class DirectGetSource(RangeSource):
     """Pages of direct gets.
 
     Attributes:
@@ -45,7 +45,7 @@ class ByDirect(RangeWay):
     __slots__ = ("_about", "_options", "_subject", "_token", "_until", "_wanting", "count", "size")
 
     STATE: ClassVar[Codecs] = {
-        **RangeWay.STATE,
+        **RangeSource.STATE,
         "_token": PLAIN,
         "_until": PLAIN,
         "_wanting": PLAIN,
@@ -55,9 +55,9 @@ class ByDirect(RangeWay):
 
     rows = StoredRows
 
-    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: Track) -> None:
+    def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions, track: RangeProgress) -> None:
         super().__init__(track)
-        self._about = Asked(what="direct read of a range", stream=stream)
+        self._about = RequestContext(what="direct read of a range", stream=stream)
         self._subject = api.direct_get(stream)
         self._options = options
         self._token = ""
@@ -130,7 +130,7 @@ class ByDirect(RangeWay):
             self._keep(page, places)
         except JsprotoError as error:
             self._token = ""
-            self.happened.append((Happening.FATAL, error))
+            self.happened.append((SourceEvent.FATAL, error))
         self._ask(port, now)
 
     def _keep(self, page: list[Delivery], places: list[int]) -> None:
@@ -152,7 +152,7 @@ class ByDirect(RangeWay):
             frames = self._matching(page[:inside])
             self.count += len(frames)
             self.size += message_sizes(frames)
-            self.happened.append((Happening.ROWS, frames))
+            self.happened.append((SourceEvent.ROWS, frames))
         if inside < len(page):
             track.passed()
         if track.complete:
@@ -177,21 +177,21 @@ class ByDirect(RangeWay):
         self._token = ""
         answer = Message(frame)
         block = frame[BLOCK] or b""
-        row = judge(*(status_of(block) or (0, "")), Place.DIRECT)
-        if row.verdict is Verdict.COMPLETE:
+        row = judge(*(status_of(block) or (0, "")), StatusContext.DIRECT)
+        if row.verdict is StatusAction.COMPLETE:
             pending = header_value(block, b"Nats-Num-Pending")
             if pending is not None and number(pending):
                 self._wanting = True
             else:
-                self.happened.append((Happening.QUIET, None))
+                self.happened.append((SourceEvent.QUIET, None))
             return
-        if row.verdict is Verdict.GONE_FOR_NOW:
+        if row.verdict is StatusAction.GONE_FOR_NOW:
             text = f"{self._about}: expected an answer on {self._subject!r}, nobody listens"
-            self.happened.append((Happening.LOST, NoResponders(text, self._subject)))
+            self.happened.append((SourceEvent.LOST, NoResponders(text, self._subject)))
             return
         error = direct_error(answer, self._about)
         if isinstance(error, MessageNotFound):
-            self.happened.append((Happening.QUIET, None))
+            self.happened.append((SourceEvent.QUIET, None))
         else:
             raise error
 
@@ -211,12 +211,12 @@ class ByDirect(RangeWay):
                 f"{self._about}: expected an answer on {self._subject!r} within "
                 f"{self._options.create_timeout:g} s, none came"
             )
-            self.happened.append((Happening.LOST, RequestTimeout(text)))
+            self.happened.append((SourceEvent.LOST, RequestTimeout(text)))
 
     def refused(self, subject: str, error: JsprotoError, port: Port, now: float) -> None:
         """Direct gets are not permitted, or there is no inbox."""
         if subject and subject in {self._subject, port.subject}:
-            self.happened.append((Happening.FATAL, error))
+            self.happened.append((SourceEvent.FATAL, error))
 
     @property
     def deadline(self) -> float | None:

@@ -14,12 +14,12 @@ from typing import NamedTuple
 from jsproto.core.conversation.procedure import Steps
 from jsproto.jetstream.api.errors import MessageNotFound
 from jsproto.jetstream.api.requests.manage import stream_info
-from jsproto.jetstream.api.requests.messages import Which, stored_message
+from jsproto.jetstream.api.requests.messages import MessageSelector, stored_message
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.range_read.plan import RangeFacts
 
 
-class Look(NamedTuple):
+class LeaderCheck(NamedTuple):
     """What the leader said.
 
     Attributes:
@@ -33,7 +33,7 @@ class Look(NamedTuple):
 
 def look(
     api: ApiSubjects, stream: str, start: int, end: int, *, subjects: Sequence[str], timeout: float
-) -> Steps[Look]:
+) -> Steps[LeaderCheck]:
     """Ask the leader.
 
     Args:
@@ -51,7 +51,7 @@ def look(
     for subject in (subjects or (">",)) if start < end else ():
         try:
             found = yield from stored_message(
-                api, stream, Which(seq=start, next_by_subj=subject), timeout=timeout
+                api, stream, MessageSelector(seq=start, next_by_subj=subject), timeout=timeout
             )
         except MessageNotFound:
             continue
@@ -59,4 +59,4 @@ def look(
             more = found.seq
             break
     info = yield from stream_info(api, stream, timeout=timeout)
-    return Look(RangeFacts.of(info), more)
+    return LeaderCheck(RangeFacts.of(info), more)

@@ -15,14 +15,14 @@ from typing import Final, final
 from attrs import Factory, field, frozen
 
 from jsproto.core.numbers import in_seconds, seconds
-from jsproto.core.state import Word
+from jsproto.core.state import IdentityEnum
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy
 from jsproto.jetstream.api.requests.maintenance import sequence
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.ordered.resume_point import Start
+from jsproto.jetstream.ordered.resume_point import StartPoint
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.jetstream.pull.request import checked_amount
 from jsproto.wire.subjects import consumer_name, subscription_subject
@@ -39,7 +39,7 @@ EXPIRES: Final = 30.0
 INACTIVE: Final = timedelta(seconds=60)
 
 
-class Way(Word):
+class ReadMode(IdentityEnum):
     """How a range is read."""
 
     #: By consumer; but directly on a work queue, or if no consumer may be made and direct gets are allowed.
@@ -114,7 +114,7 @@ class RangeOptions:
     lo: int
     hi: int
     subjects: Sequence[str] = field(default=(), converter=_subjects)
-    way: Way = Way.AUTO
+    way: ReadMode = ReadMode.AUTO
     created: Timestamp | datetime | None = field(default=None)
     fail_on_loss: bool = True
     headers_only: bool = False
@@ -141,6 +141,6 @@ class RangeOptions:
             consumer_name(self.name_prefix)
 
     @property
-    def start(self) -> Start:
+    def start(self) -> StartPoint:
         """Where the first consumer begins."""
-        return Start.behind(self.lo - 1)
+        return StartPoint.behind(self.lo - 1)

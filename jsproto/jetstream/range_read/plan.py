@@ -18,7 +18,7 @@ from jsproto.jetstream.api.config.enums import RetentionPolicy
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.requests.maintenance import sequence
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 
 
 @final
@@ -77,23 +77,23 @@ class RangeFacts:
         """Each message is for one consumer, and one that acknowledges nothing is refused (10084)."""
         return self.retention == RetentionPolicy.WORKQUEUE
 
-    def way(self, wished: Way = Way.AUTO) -> Way:
+    def way(self, wished: ReadMode = ReadMode.AUTO) -> ReadMode:
         """How it is best read, or as wished, if that can be.
 
         Raises:
             InvalidConfig: a work queue by consumer, which its server refuses (10084), or a stream directly that does not
                 allow it.
         """
-        if wished is Way.CONSUMER and self.workqueue:
+        if wished is ReadMode.CONSUMER and self.workqueue:
             raise InvalidConfig(
                 f"expected way DIRECT for the work queue {self.stream}: a consumer that acknowledges nothing is refused (10084)"
             )
-        direct = wished is Way.DIRECT or self.workqueue
+        direct = wished is ReadMode.DIRECT or self.workqueue
         if direct and not self.allow_direct:
             raise InvalidConfig(
                 f"expected stream {self.stream} to allow direct gets (allow_direct), it does not"
             )
-        return Way.DIRECT if direct else Way.CONSUMER
+        return ReadMode.DIRECT if direct else ReadMode.CONSUMER
 
 
 @final
@@ -115,12 +115,12 @@ class RangePlan:
 
     Attributes:
         facts: of the stream.
-        way: how, never `Way.AUTO`.
+        way: how, never `ReadMode.AUTO`.
         parts: in order, side by side, none of them empty; none at all if there is nothing to read.
     """
 
     facts: RangeFacts
-    way: Way
+    way: ReadMode
     parts: tuple[RangePart, ...]
 
     @property
@@ -141,7 +141,7 @@ def plan_of(
     hi: int | None = None,
     partitions: int = 1,
     max_messages: int = 0,
-    way: Way = Way.AUTO,
+    way: ReadMode = ReadMode.AUTO,
 ) -> RangePlan:
     """Split a range of a stream.
 

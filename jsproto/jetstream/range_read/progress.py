@@ -16,17 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
-from jsproto.core.state import PLAIN, Codecs, Stateful
+from jsproto.core.state import PLAIN, Codecs, Snapshottable
 
 
-class Lost(NamedTuple):
+class LostRange(NamedTuple):
     """What is gone: messages from ``first`` on that were not read before, up to ``until``, which is not gone."""
 
     first: int
     until: int
 
 
-class Track(Stateful):
+class RangeProgress(Snapshottable):
     """The position in a range.
 
     Args:
@@ -66,9 +66,9 @@ class Track(Stateful):
         return max(0, self.hi - 1 - self.last)
 
     @property
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRange]:
         """What was lost, in order."""
-        return [Lost(*each) for each in self._losses]
+        return [LostRange(*each) for each in self._losses]
 
     def received(self, first: int, last: int, count: int, sequences: Iterable[int]) -> None:
         """Messages came in order, ``count`` from ``first`` to ``last``; ``sequences`` is read only to find a gap."""
@@ -97,7 +97,7 @@ class Track(Stateful):
             self.gap = self._asked
         self._asked = 0
 
-    def judge(self, first_seq: int, *, resting: bool) -> Lost | None:
+    def judge(self, first_seq: int, *, resting: bool) -> LostRange | None:
         """The stream begins at ``first_seq``: what was lost by that.
 
         Args:
@@ -112,4 +112,4 @@ class Track(Stateful):
         if resting:
             self.last = max(self.last, until - 1)
         self._losses.append((start, until))
-        return Lost(start, until)
+        return LostRange(start, until)

@@ -2,10 +2,10 @@
 
 Theory. Whoever splits a stream into parts and reads them elsewhere, now and again later, needs three things that no ordinary
 consumer gives: an end that is sure, a word when something is missing that was there, and nothing left behind. So around the
-reading of messages, which is the business of a *way* (`ByConsumer`, `ByDirect`), this machine asks the stream's leader:
+reading of messages, which is the business of a *way* (`ConsumerSource`, `DirectGetSource`), this machine asks the stream's leader:
 
     LOOKING   before it reads, and again after a lost link: is it the stream that is meant, and where does it begin now?
-    READING   messages come; if some are missing, the leader is asked on the way where the stream begins (`Track`)
+    READING   messages come; if some are missing, the leader is asked on the way where the stream begins (`RangeProgress`)
     PROVING   the last sequence came, or who is read from has no more: does the leader have more in the range?
 
 "No more pending" is no proof: a replica may lag behind the leader, who had reported the very end of the range. The end is
@@ -25,23 +25,23 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, cast
 
-from jsproto.core.conversation.conversation import Conversation, Stage, Wish
+from jsproto.core.conversation.conversation import Conversation, Stage, StopMode
 from jsproto.core.conversation.procedure import Script
 from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
 from jsproto.errors import JsprotoError, LinkError, PermissionViolation
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.backoff import Pace, ShortLinks
+from jsproto.jetstream.backoff import Backoff, ShortLinks
 from jsproto.jetstream.errors import DataLost, DirectUnavailable, ReadStalled, StreamRecreated
-from jsproto.jetstream.range_read.consumer_source import ByConsumer
-from jsproto.jetstream.range_read.direct_source import ByDirect
-from jsproto.jetstream.range_read.leader_check import Look, look
-from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.range_read.consumer_source import ConsumerSource
+from jsproto.jetstream.range_read.direct_source import DirectGetSource
+from jsproto.jetstream.range_read.leader_check import LeaderCheck, look
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts
-from jsproto.jetstream.range_read.progress import Lost, Track
+from jsproto.jetstream.range_read.progress import LostRange, RangeProgress
 from jsproto.jetstream.range_read.rows import Rows
-from jsproto.jetstream.range_read.source import Happening, RangeWay
+from jsproto.jetstream.range_read.source import RangeSource, SourceEvent
 from jsproto.jetstream.range_read.states import (
     FATAL,
     FATAL_AT_FIRST,
@@ -52,12 +52,12 @@ from jsproto.jetstream.range_read.states import (
     RangeState,
     RangeTimer,
 )
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
 from jsproto.wire.subjects import stream_name
 
-__all__ = ["TRANSITIONS", "Lost", "RangeInput", "RangeNotice", "RangeReader", "RangeState", "RangeTimer"]
+__all__ = ["TRANSITIONS", "LostRange", "RangeInput", "RangeNotice", "RangeReader", "RangeState", "RangeTimer"]
 
 #: Seconds between two attempts after the first failure, and at most.
 RETRY_WAIT: Final = 0.25
@@ -84,10 +84,10 @@ class RangeReader(Conversation[Rows]):
 
     Attributes:
         state: where in its life it is.
-        reason: how it ended, ``None`` before; `End.FILLED` if all of the range was read.
+        reason: how it ended, ``None`` before; `EndReason.FILLED` if all of the range was read.
         resets: how often what was read from was lost.
         track: how far it is; to look at.
-        way: how it reads, `Way.AUTO` before that is decided.
+        way: how it reads, `ReadMode.AUTO` before that is decided.
     """
 
     __slots__ = (
@@ -132,11 +132,11 @@ class RangeReader(Conversation[Rows]):
         "_short_links": PART,
         "_timers": PART,
         "_watched": PLAIN,
-        "reason": End,
+        "reason": EndReason,
         "resets": PLAIN,
         "state": RangeState,
         "track": PART,
-        "way": Way,
+        "way": ReadMode,
     }
 
     def __init__(self, api: ApiSubjects, stream: str, options: RangeOptions) -> None:
@@ -144,26 +144,26 @@ class RangeReader(Conversation[Rows]):
         self.options = options
         self.stream = stream_name(stream)
         self.state = RangeState.NEW
-        self.reason: End | None = None
+        self.reason: EndReason | None = None
         self.resets = 0
         self.way = options.way
-        self.track = Track(options.lo, options.hi)
+        self.track = RangeProgress(options.lo, options.hi)
         self._api = api
-        self._by_consumer = ByConsumer(api, self.stream, options, self.track)
-        self._by_direct = ByDirect(api, self.stream, options, self.track)
+        self._by_consumer = ConsumerSource(api, self.stream, options, self.track)
+        self._by_direct = DirectGetSource(api, self.stream, options, self.track)
         self._backlog: deque[list[Delivery]] = deque()
-        self._look: Script[Look] | None = None
+        self._look: Script[LeaderCheck] | None = None
         # From where to where the leader is asked for messages.
         self._question: tuple[int, int] = (0, 0)
         self._looked = False
         # Whether direct gets are allowed, as the leader said.
         self._direct = False
         self._attempts = 0
-        self._pace = Pace(RETRY_WAIT, RETRY_WAIT_MAX)
+        self._pace = Backoff(RETRY_WAIT, RETRY_WAIT_MAX)
         self._short_links = ShortLinks(RETRY_WAIT, RETRY_WAIT_MAX)
         # When it began last.
         self._begun = 0.0
-        self._again = Pace(AGAIN, AGAIN_MAX)
+        self._again = Backoff(AGAIN, AGAIN_MAX)
         # Since when who is read from is known to lag, and when gaps were looked at last.
         self._lagging: float | None = None
         self._watched: float | None = None
@@ -193,13 +193,13 @@ class RangeReader(Conversation[Rows]):
         return self.track.last
 
     @property
-    def lost(self) -> list[Lost]:
+    def lost(self) -> list[LostRange]:
         """What was lost, in order."""
         return self.track.losses
 
     @property
-    def _reading(self) -> RangeWay:
-        return self._by_direct if self.way is Way.DIRECT else self._by_consumer
+    def _reading(self) -> RangeSource:
+        return self._by_direct if self.way is ReadMode.DIRECT else self._by_consumer
 
     # ------------------------------------------------------------------ facts
 
@@ -207,7 +207,7 @@ class RangeReader(Conversation[Rows]):
         """Ask the leader, if the link is up and there is a range."""
         self._move(RangeInput.OPENED)
         if self.track.complete:
-            self._finish(End.FILLED, None, now)
+            self._finish(EndReason.FILLED, None, now)
             return
         self._progress(now)
         if self.port.up:
@@ -276,15 +276,17 @@ class RangeReader(Conversation[Rows]):
         self._reading.refused(subject, error, self.port, now)
         self._follow(now)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """Stop or drain: what is at hand is handed out, then it ends."""
         if not self.ended:
-            self._finish(End.CLOSED, None, now)
+            self._finish(EndReason.CLOSED, None, now)
 
     def closed(self, error: JsprotoError | None, now: float) -> None:
         """The user leaves, and what is at hand with him; or the connection is closed (B089)."""
         if not self.ended:
-            self._finish(End.DISCONNECTED if isinstance(error, LinkError) else End.CLOSED, error, now)
+            self._finish(
+                EndReason.DISCONNECTED if isinstance(error, LinkError) else EndReason.CLOSED, error, now
+            )
         if error is None:
             self._backlog.clear()
         elif self.state is not RangeState.OVER:
@@ -329,7 +331,7 @@ class RangeReader(Conversation[Rows]):
         self._look.opened(self.port, now)
         self._answered(now)
 
-    def _looking(self) -> Script[Look]:
+    def _looking(self) -> Script[LeaderCheck]:
         start, end = self._question
         options = self.options
         return Script(
@@ -390,7 +392,7 @@ class RangeReader(Conversation[Rows]):
         self._refuse(StreamRecreated(text, self.stream, str(meant), str(created)), now)
         return True
 
-    def _lost(self, lost: Lost, now: float) -> bool:
+    def _lost(self, lost: LostRange, now: float) -> bool:
         """Messages are lost; whether that ends it."""
         self.port.notify(RangeNotice.LOST, lost)
         if not self.options.fail_on_loss:
@@ -405,11 +407,11 @@ class RangeReader(Conversation[Rows]):
     def _found(self, facts: RangeFacts, now: float) -> None:
         """It is the stream that is meant."""
         if self.track.complete:
-            self._finish(End.FILLED, None, now)
+            self._finish(EndReason.FILLED, None, now)
             return
-        if self.way is Way.AUTO:
-            self.way = Way.DIRECT if facts.workqueue else Way.CONSUMER
-        if self.way is Way.DIRECT and not facts.allow_direct:
+        if self.way is ReadMode.AUTO:
+            self.way = ReadMode.DIRECT if facts.workqueue else ReadMode.CONSUMER
+        if self.way is ReadMode.DIRECT and not facts.allow_direct:
             text = f"expected stream {self.stream} to allow direct gets (allow_direct), it does not"
             self._refuse(DirectUnavailable(text), now)
             return
@@ -423,7 +425,7 @@ class RangeReader(Conversation[Rows]):
         if self.track.gap:
             self._ask(now, prove=not self.track.complete)
         elif self.track.complete or not more:
-            self._finish(End.FILLED, None, now)
+            self._finish(EndReason.FILLED, None, now)
         else:
             self._behind(more, now)
 
@@ -446,19 +448,19 @@ class RangeReader(Conversation[Rows]):
         """Work off what happened, in order."""
         while happened := self._reading.happened:
             kind, detail = happened.pop(0)
-            if kind is Happening.ROWS:
+            if kind is SourceEvent.ROWS:
                 if detail:
                     self._backlog.append(cast("list[Delivery]", detail))
                 self._lagging = None
                 self._again.eased()
                 self._timers.stop(RangeTimer.AGAIN)
                 self._progress(now)
-            elif kind is Happening.QUIET:
+            elif kind is SourceEvent.QUIET:
                 self._quiet(now)
-            elif kind is Happening.FATAL:
+            elif kind is SourceEvent.FATAL:
                 self._unfit(cast("JsprotoError", detail), now)
             elif not self.track.complete and self.state in {RangeState.READING, RangeState.PROVING}:
-                self._reset(cast("JsprotoError | None", detail), now, at_once=kind is Happening.GONE)
+                self._reset(cast("JsprotoError | None", detail), now, at_once=kind is SourceEvent.GONE)
         if self.state is RangeState.READING:
             if self.track.complete:
                 self._quiet(now)
@@ -481,9 +483,9 @@ class RangeReader(Conversation[Rows]):
     def _unfit(self, error: JsprotoError, now: float) -> None:
         """This way cannot read. Who may make no consumers may still be allowed to read directly."""
         denied = isinstance(error, PermissionViolation) and error.operation != "subscription"
-        if denied and self.options.way is Way.AUTO and self._direct and self._by_consumer.never:
+        if denied and self.options.way is ReadMode.AUTO and self._direct and self._by_consumer.never:
             self.port.notify(RangeNotice.FAILED, error)
-            self.way = Way.DIRECT
+            self.way = ReadMode.DIRECT
             self._by_direct.begin(self.port, now)
         else:
             self._refuse(error, now)
@@ -524,9 +526,9 @@ class RangeReader(Conversation[Rows]):
         self._refuse(ReadStalled(text, self.stream, self.last), now)
 
     def _refuse(self, error: JsprotoError, now: float) -> None:
-        self._finish(End.FATAL, error, now)
+        self._finish(EndReason.FATAL, error, now)
 
-    def _finish(self, reason: End, error: JsprotoError | None, now: float) -> None:
+    def _finish(self, reason: EndReason, error: JsprotoError | None, now: float) -> None:
         """It is over for the user; what is left on the server is deleted."""
         self.reason = reason
         self._drop()

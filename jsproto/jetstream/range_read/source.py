@@ -2,7 +2,7 @@
 
 Theory. The reader knows how far it is, when the leader is asked and how it ends; a way knows how messages are got. So the
 reader tells a way to `begin` behind a position, hands on every fact, and reads from `happened` what came of it, in order.
-A way never judges the end of the range: that nothing more comes from where it reads is `Happening.QUIET`, no proof.
+A way never judges the end of the range: that nothing more comes from where it reads is `SourceEvent.QUIET`, no proof.
 
 `ByConsumer` and `ByDirect` are the two.
 """
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.state import PLAIN, Codecs, Stateful, Word
+from jsproto.core.state import PLAIN, Codecs, IdentityEnum, Snapshottable
 from jsproto.errors import JsprotoError
-from jsproto.jetstream.range_read.progress import Track
+from jsproto.jetstream.range_read.progress import RangeProgress
 from jsproto.jetstream.range_read.rows import Rows
 from jsproto.wire.frames import Delivery
 
 
-class Happening(Word):
+class SourceEvent(IdentityEnum):
     """What a way tells; the detail is in brackets."""
 
     #: Messages of the range came, in order; the track knows of them (the frames that the reader wants, perhaps none).
@@ -35,10 +35,10 @@ class Happening(Word):
     FATAL = "FATAL"
 
 
-Told: TypeAlias = tuple[Happening, object]
+Told: TypeAlias = tuple[SourceEvent, object]
 
 
-class RangeWay(Stateful):
+class RangeSource(Snapshottable):
     """Base of both ways.
 
     Attributes:
@@ -54,7 +54,7 @@ class RangeWay(Stateful):
     #: What is made of its frames.
     rows: ClassVar[type[Rows]]
 
-    def __init__(self, track: Track) -> None:
+    def __init__(self, track: RangeProgress) -> None:
         self.track = track
         self.happened: list[Told] = []
         self.strays = 0

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from jsproto.core.state import Word
+from jsproto.core.state import IdentityEnum
 from jsproto.errors import LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.errors import InvalidRequest, Refused, StreamNotFound, Unavailable
 
 
-class RangeState(Word):
+class RangeState(IdentityEnum):
     """The life of a range reader."""
 
     #: Not opened yet.
@@ -30,7 +30,7 @@ class RangeState(Word):
     OVER = "OVER"
 
 
-class RangeInput(Word):
+class RangeInput(IdentityEnum):
     """What moves a range reader."""
 
     #: The port is there.
@@ -82,7 +82,7 @@ TRANSITIONS: Final[Mapping[RangeState, Mapping[RangeInput, RangeState]]] = {
 }
 
 
-class RangeTimer(Word):
+class RangeTimer(IdentityEnum):
     """The deadlines beside those of the parts."""
 
     #: The next attempt may be made.

@@ -35,12 +35,12 @@ from jsproto.core.state import PART, PLAIN, Codecs, Snapshot
 from jsproto.core.timers import Timers
 from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout
 from jsproto.jetstream.api.envelope import to_json
-from jsproto.jetstream.api.errors import Asked, MessageNotFound
+from jsproto.jetstream.api.errors import MessageNotFound, RequestContext
 from jsproto.jetstream.api.requests.maintenance import sequence
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, stream_info
 from jsproto.jetstream.api.requests.messages import (
+    MessageSelector,
     StoredMessage,
-    Which,
     direct_error,
     from_direct,
     no_direct,
@@ -51,7 +51,7 @@ from jsproto.jetstream.api.requests.paging import RACES
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.errors import BadRequest
-from jsproto.jetstream.status import Place, Verdict, judge
+from jsproto.jetstream.status import StatusAction, StatusContext, judge
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.frames import Delivery
 from jsproto.wire.headers import header_value
@@ -224,7 +224,7 @@ class DirectBatch(Conversation[StoredMessage]):
     def __init__(self, api: ApiSubjects, stream: str, options: BatchOptions) -> None:
         super().__init__()
         self.options = options
-        self._about = Asked(what="batch of stored messages", stream=stream)
+        self._about = RequestContext(what="batch of stored messages", stream=stream)
         self._subject = api.direct_get(stream)
         self._messages: deque[StoredMessage] = deque()
         self._token = 0
@@ -394,10 +394,10 @@ class DirectBatch(Conversation[StoredMessage]):
 
     def _status(self, answer: Message, now: float) -> None:
         code, text = answer.status or (0, "")
-        row = judge(code, text, Place.DIRECT)
-        if row.verdict is Verdict.COMPLETE:
+        row = judge(code, text, StatusContext.DIRECT)
+        if row.verdict is StatusAction.COMPLETE:
             self._page_over(answer.frame[3] or b"", now)
-        elif row.verdict is Verdict.GONE_FOR_NOW:
+        elif row.verdict is StatusAction.GONE_FOR_NOW:
             self._gone(now)
         else:
             error = direct_error(answer, self._about)
@@ -479,7 +479,7 @@ def last_of_each(api: ApiSubjects, stream: str, options: BatchOptions) -> Steps[
     Raises:
         InvalidResponse: ``up_to_seq`` or ``up_to_time`` was asked for, or the stream changes faster than it can be read.
     """
-    about = Asked(what="last message of each subject", stream=stream)
+    about = RequestContext(what="last message of each subject", stream=stream)
     if options.up_to_seq is not None or options.up_to_time is not None:
         raise InvalidResponse(f"{about}: servers before 2.11 cannot look at a stream as it was")
     for _ in range(RACES):
@@ -499,7 +499,7 @@ def _last_of_each(
         subjects.update(said.state.subjects)
     found: list[StoredMessage] = []
     for subject in sorted(subjects):
-        which = Which(last_by_subj=subject)
+        which = MessageSelector(last_by_subj=subject)
         try:
             message = yield from stored_message(api, stream, which, direct=True, timeout=options.timeout)
         except MessageNotFound:

@@ -30,7 +30,7 @@ from typing import ClassVar, Final, TypeVar, cast
 
 from attrs import field, frozen
 
-from jsproto.core.conversation.conversation import Call, Conversation, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.numbers import check_number, seconds
 from jsproto.core.state import PART, PLAIN, Codecs
@@ -48,9 +48,9 @@ from jsproto.errors import (
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.envelope import answer, members_or_error, to_json
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.status import Place, Verdict, judge, status_error
+from jsproto.jetstream.status import StatusAction, StatusContext, judge, status_error
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Publish
 from jsproto.wire.frames import Delivery
@@ -129,7 +129,7 @@ class Transfer(Conversation[T_co]):
 
     STATE: ClassVar[Codecs] = {**Conversation.STATE, "_call": PLAIN, "size": PLAIN, "timers": PART}
 
-    def __init__(self, request: str, about: Asked, patience: float | timedelta) -> None:
+    def __init__(self, request: str, about: RequestContext, patience: float | timedelta) -> None:
         super().__init__()
         self._request = request
         self._about = about
@@ -213,7 +213,9 @@ class Snapshot(Transfer[bytes]):
         patience: float | timedelta = PATIENCE,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        super().__init__(api.stream_snapshot(stream), Asked(what="snapshot", stream=stream), patience)
+        super().__init__(
+            api.stream_snapshot(stream), RequestContext(what="snapshot", stream=stream), patience
+        )
         for name, given in (
             ("chunk_size", chunk_size),
             ("window_size", window_size),
@@ -359,8 +361,8 @@ class Snapshot(Transfer[bytes]):
 
     def _over(self, status: tuple[int, str] | None, now: float) -> None:
         if status is not None:
-            row = judge(*status, Place.SNAPSHOT)
-            if row.verdict is not Verdict.COMPLETE:
+            row = judge(*status, StatusContext.SNAPSHOT)
+            if row.verdict is not StatusAction.COMPLETE:
                 late = now - self._taken_at
                 slow = f" ({self._waiting} bytes wait for the writer, who took nothing for {late:.1f} s)"
                 about = f"{self._about}{slow if self._chunks else ''}"
@@ -417,7 +419,7 @@ class Restore(Transfer[StreamInfo]):
     def __init__(self, api: ApiSubjects, origin: Origin, *, patience: float | timedelta = PATIENCE) -> None:
         name = origin.config.name
         _ = origin.state
-        super().__init__(api.stream_restore(name), Asked(what="restore", stream=name), patience)
+        super().__init__(api.stream_restore(name), RequestContext(what="restore", stream=name), patience)
         self._members = {each: origin.members[each] for each in ("config", "state")}
         self._finish = 0
         self._subject = ""
@@ -496,7 +498,7 @@ class Restore(Transfer[StreamInfo]):
         if not self.ended and subject in {self._request, self._subject, self.port.answers}:
             self.end(error)
 
-    def told(self, wish: Wish, now: float) -> None:
+    def told(self, wish: StopMode, now: float) -> None:
         """That was all: the server makes the stream."""
         self._draining = True
         self._settle(now)

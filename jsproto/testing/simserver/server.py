@@ -26,7 +26,7 @@ from jsproto.testing.simserver.session import Auth, Permissions, Session
 from jsproto.testing.simserver.values.documents import Table, read, table
 from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
 from jsproto.testing.simserver.values.profile import profile_of
-from jsproto.wire.client_commands import MAX_CONTROL_LINE, MAX_PAYLOAD, CommandReader, PubLine
+from jsproto.wire.client_commands import MAX_CONTROL_LINE, MAX_PAYLOAD, ClientCommandParser, PubLine
 
 #: Between the last word of a graceful stop and the end of the streams.
 _STOP_DELAY: Final = 50 * MILLISECOND
@@ -130,7 +130,7 @@ class SimServer:
         at = self._live_until(now)
         cid = self._next_cid
         self._next_cid += 1
-        reader = CommandReader(max_payload=self.max_payload, max_control_line=self._max_control_line)
+        reader = ClientCommandParser(max_payload=self.max_payload, max_control_line=self._max_control_line)
         session = Session(cid, self, reader, at)
         self._sessions[cid] = session
         if not self._up or self._lame_duck:

@@ -22,14 +22,14 @@ from jsproto.wire.client_commands import (
     MAX_CONTROL_LINE_EXCEEDED,
     MAX_PAYLOAD_VIOLATION,
     UNKNOWN_OPERATION,
-    Broken,
     ClientCommand,
-    CommandReader,
+    ClientCommandParser,
+    ClientVerb,
     ConnectLine,
+    MalformedCommand,
     PubLine,
     SubLine,
     UnsubLine,
-    Word,
 )
 
 #: -ERR text (its beginning) and whether the server hangs up after it.
@@ -158,7 +158,7 @@ class Session:
         "verbose",
     )
 
-    def __init__(self, cid: int, core: Core, reader: CommandReader, now: int) -> None:
+    def __init__(self, cid: int, core: Core, reader: ClientCommandParser, now: int) -> None:
         self.cid = cid
         self.closed = False
         #: The -ERR text that ended it, ``""`` if none did.
@@ -289,11 +289,11 @@ class Session:
             self._unsubscribe(command)
         elif isinstance(command, ConnectLine):
             self._connect(command)
-        elif isinstance(command, Broken):
+        elif isinstance(command, MalformedCommand):
             self.fail(command.text)
-        elif command is Word.PING:
+        elif command is ClientVerb.PING:
             self._pinged()
-        elif command is Word.PONG:
+        elif command is ClientVerb.PONG:
             self._pings_out = 0
             self._rtt_known = True
 

@@ -19,7 +19,7 @@ from jsproto.jetstream.api.config.enums import DeliverPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
-from jsproto.jetstream.ordered.options import Form, OrderedOptions
+from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED
@@ -111,7 +111,7 @@ class Catches(Worker):
         self.last = 0
         self.least = 0 if stream is None else stream.last
         self._goal, self._most = ("", 0), math.inf
-        form = chance.choice((Form.PULL, Form.PUSH))
+        form = chance.choice((SourceKind.PULL, SourceKind.PUSH))
         latest, whole = chance.often(0.5), chance.often(0.5)
         self.start = 0 if latest else max(1, self.least - _BEFORE)
         config = (
@@ -119,7 +119,7 @@ class Catches(Worker):
             if latest
             else ConsumerConfig(deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=self.start)
         )
-        if form is Form.PUSH:
+        if form is SourceKind.PUSH:
             config = config.evolve(rate_limit_bps=_RATE)
         pulls = ConsumeOptions(
             max_messages=chance.choice((1, 2, 10, 100)), expires=5.0, idle_heartbeat=chance.choice((0.5, 2.0))

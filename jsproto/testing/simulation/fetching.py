@@ -9,7 +9,7 @@ from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions, Next
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken
@@ -18,14 +18,21 @@ from jsproto.testing.simulation.worker import World
 
 #: How a fetch may end when nothing is wrong.
 _WELL: Final = frozenset(
-    {End.FILLED, End.NO_MESSAGES, End.EXPIRED, End.BYTES_SPENT, End.REQUESTS_PENDING, End.TOO_LARGE}
+    {
+        EndReason.FILLED,
+        EndReason.NO_MESSAGES,
+        EndReason.EXPIRED,
+        EndReason.BYTES_SPENT,
+        EndReason.REQUESTS_PENDING,
+        EndReason.TOO_LARGE,
+    }
 )
 #: What is given up goes back within so many seconds: less than any consumer here waits for an acknowledgement.
 _RETURNED: Final = 0.5
 #: So often is one given up in a calm, where there is much to be done.
 _MOST_GIVEN_UP: Final = 4
 #: How a fetch never ends: there is nothing in this world that could be the reason.
-_NEVER: Final = frozenset({End.FATAL, End.UNKNOWN, End.PIN_LOST})
+_NEVER: Final = frozenset({EndReason.FATAL, EndReason.UNKNOWN, EndReason.PIN_LOST})
 
 
 class Fetches(Reader):

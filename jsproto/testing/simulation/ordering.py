@@ -13,7 +13,7 @@ from jsproto.jetstream.api.config.enums import ReplayPolicy
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedState
-from jsproto.jetstream.ordered.options import Form, OrderedOptions
+from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED
@@ -33,7 +33,7 @@ class Orders(Worker):
         expires = chance.choice((1.0, 5.0, 30.0))
         apart = chance.fork("form")
         self.options = OrderedOptions(
-            form=apart.choice((Form.PULL, Form.PULL, Form.PUSH)),
+            form=apart.choice((SourceKind.PULL, SourceKind.PULL, SourceKind.PUSH)),
             config=ConsumerConfig(replay_policy=ReplayPolicy.ORIGINAL if apart.often(0.3) else None),
             pulls=ConsumeOptions(
                 max_messages=chance.choice((1, 10, 500)),

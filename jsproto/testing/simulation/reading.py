@@ -8,14 +8,14 @@ from typing import Final, cast
 from attrs import evolve
 
 from jsproto.core.connection.connection import Connection
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.errors import JsprotoError, OutboundFull
 from jsproto.jetstream.api.errors import ConsumerNotFound, StreamNotFound
 from jsproto.jetstream.delivery.ack import IN_PROGRESS, NAK, TERM, Nak
-from jsproto.jetstream.delivery.message import AckedAll, JsMessage, Settlement
+from jsproto.jetstream.delivery.message import AckBatch, JsMessage, Settlement
 from jsproto.jetstream.errors import ConsumerDeleted
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions, ConsumeState, OnDeleted
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.values.documents import Table, integer
@@ -62,7 +62,7 @@ class Reader(Worker):
         try:
             if self.plain or self.world.calm or self.chance.often(0.8):
                 if len(items) > 1 and self.chance.often(0.3):
-                    settle(AckedAll(items), now)
+                    settle(AckBatch(items), now)
                 else:
                     for each in items:
                         settle(each, now)
@@ -196,7 +196,7 @@ class Consumes(Reader):
             self.connection.close(cast("Conversation[object]", feed), now)
         else:
             self.connection.tell(
-                cast("Conversation[object]", feed), Wish.DRAIN if how == 1 else Wish.STOP, now
+                cast("Conversation[object]", feed), StopMode.DRAIN if how == 1 else StopMode.STOP, now
             )
         self.woken = True
 
@@ -218,7 +218,7 @@ class Consumes(Reader):
     @property
     def vain(self) -> int:
         """Missed heartbeats, and pulls whose end never came."""
-        return self.missed + (0 if self.feed is None else self.feed.ledger.counts.get(End.DEADLINE, 0))
+        return self.missed + (0 if self.feed is None else self.feed.ledger.counts.get(EndReason.DEADLINE, 0))
 
     def asked(self) -> int | None:
         """What the open pulls owe."""

@@ -16,7 +16,7 @@ from attrs import frozen
 
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.testing.chance import Chance
 from jsproto.testing.network import Host, Network, Road
 from jsproto.testing.simserver import SimServer
@@ -445,7 +445,7 @@ class Simulation:
             household.workers.clear()
             local = network.now + host.shift
             if self._chance.often(0.5):
-                connection.tell(None, Wish.DRAIN, local)
+                connection.tell(None, StopMode.DRAIN, local)
             else:
                 connection.close(None, local)
         network.stir()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, final
 
-from jsproto.wire.client_commands import CommandReader
+from jsproto.wire.client_commands import ClientCommandParser
 from jsproto.wire.parser import Parser
 
 #: Blanks between the words of a line.
@@ -112,6 +112,6 @@ def server_reader() -> Parser:
     )
 
 
-def client_reader() -> CommandReader:
+def client_reader() -> ClientCommandParser:
     """Reads what any client says."""
-    return CommandReader(max_payload=_LIMIT, max_control_line=_LIMIT)
+    return ClientCommandParser(max_payload=_LIMIT, max_control_line=_LIMIT)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from jsproto.jetstream.status import Row
+from jsproto.jetstream.status import StatusRow
 from jsproto.trace.observe.ledger import (
     Interest,
     Json,
@@ -20,7 +20,14 @@ from jsproto.trace.observe.ledger import (
     SeenPull,
     SeenRequest,
 )
-from jsproto.wire.client_commands import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
+from jsproto.wire.client_commands import (
+    ClientVerb,
+    ConnectLine,
+    MalformedCommand,
+    PubLine,
+    SubLine,
+    UnsubLine,
+)
 
 
 class SaidConnect(NamedTuple):
@@ -55,14 +62,14 @@ class SaidWord(NamedTuple):
     """The client said PING, PONG, or something without effect."""
 
     link: Link
-    command: Word
+    command: ClientVerb
 
 
 class SaidBroken(NamedTuple):
     """The client said something that breaks the grammar."""
 
     link: Link
-    command: Broken
+    command: MalformedCommand
 
 
 class Pulled(NamedTuple):
@@ -95,7 +102,7 @@ class PullOver(NamedTuple):
 
     link: Link
     pull: SeenPull
-    row: Row
+    row: StatusRow
     #: Refusals of this subscription's pulls, nothing delivered, in the last three seconds.
     refusals: int
 

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from attrs import Factory, define
 
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.wire.frames import Info
 from jsproto.wire.info import release_of
 from jsproto.wire.subjects import subject_matches
@@ -92,7 +92,7 @@ class SeenPull:
     vague: bool = False
     got: int = 0
     size: int = 0
-    end: End | None = None
+    end: EndReason | None = None
     status: str = ""
     #: Where it was sent, and the books of its inbox; ``None`` where it was only read.
     link: Link | None = None

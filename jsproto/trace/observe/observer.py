@@ -56,12 +56,12 @@ from jsproto.trace.observe.pulls import Pulls
 from jsproto.trace.observe.requests import Requests
 from jsproto.wire.client_commands import (
     ClientCommand,
-    CommandReader,
+    ClientCommandParser,
+    ClientVerb,
     ConnectLine,
     PubLine,
     SubLine,
     UnsubLine,
-    Word,
 )
 from jsproto.wire.frames import Control, Delivery, Err, Frame, Info
 from jsproto.wire.headers import header_value, status_of
@@ -93,7 +93,7 @@ class _Conn(NamedTuple):
 
     link: Link
     server: Parser
-    client: CommandReader
+    client: ClientCommandParser
 
 
 class _Pong(NamedTuple):
@@ -405,9 +405,9 @@ class Observer:
             case PubLine():
                 tell(SaidPub(link, command))
                 self._publish(link, command)
-            case Word():
+            case ClientVerb():
                 tell(SaidWord(link, command))
-                if command is Word.PONG and link.pings:
+                if command is ClientVerb.PONG and link.pings:
                     link.pings.popleft()
             case SubLine():
                 tell(SaidSub(link, command))

@@ -21,7 +21,15 @@ from itertools import islice
 from typing import Final, NamedTuple, final
 
 from jsproto.jetstream.pull.request import pinned_size
-from jsproto.jetstream.status import End, Place, Rest, Row, Verdict, judge, pending_of
+from jsproto.jetstream.status import (
+    EndReason,
+    Remainder,
+    StatusAction,
+    StatusContext,
+    StatusRow,
+    judge,
+    pending_of,
+)
 from jsproto.trace.observe.books import Books
 from jsproto.trace.observe.client import pull_of
 from jsproto.trace.observe.facts import GivenUp, NoPull, Pulled, PullOver, Silence
@@ -57,7 +65,7 @@ MOST_MEANT: Final = 64
 AT_ONCE: Final = SECOND // 10
 
 _REFUSING: Final = frozenset({
-    Verdict.GONE_FOR_NOW, Verdict.PULL_REFUSED, Verdict.DOES_NOT_FIT, Verdict.FATAL, Verdict.DELETED,
+    StatusAction.GONE_FOR_NOW, StatusAction.PULL_REFUSED, StatusAction.DOES_NOT_FIT, StatusAction.FATAL, StatusAction.DELETED,
 })  # fmt: skip
 
 
@@ -153,7 +161,7 @@ class Pulls:
         self._lapse(reader)
         lane = reader.lanes.get(token) or Tally()
         owing = reader.tally if self._is_one(reader) else lane
-        pins = [each for each in reader.past if each.end is End.PIN_LOST]
+        pins = [each for each in reader.past if each.end is EndReason.PIN_LOST]
         shrunk = self._shrunk(reader, pull, owing.owed)
         survivors = [each for each in reader.survivors if not each.over(self._books.now)]
         mine = [each for each in survivors if owing is reader.tally or each.token == token]
@@ -282,9 +290,9 @@ class Pulls:
         pull.got, pull.size = pull.got + got, pull.size + size
         self._books.change(pull)
         if pull.got >= pull.batch:
-            self._ended(reader, pull, End.FILLED)
+            self._ended(reader, pull, EndReason.FILLED)
         elif pull.max_bytes and pull.size >= pull.max_bytes:
-            self._ended(reader, pull, End.BYTES_SPENT)
+            self._ended(reader, pull, EndReason.BYTES_SPENT)
         elif counted and pull.lane is not None:
             self._open_again(reader, pull)
             pull.counted = not pull.lapsed(self._books.now)
@@ -305,7 +313,7 @@ class Pulls:
             if pull not in tally.queue:
                 tally.queue.appendleft(pull)
 
-    def _ended(self, reader: Reader, pull: SeenPull, end: End) -> None:
+    def _ended(self, reader: Reader, pull: SeenPull, end: EndReason) -> None:
         self._uncount(reader, pull)
         pull.end = end
         self._books.change(pull)
@@ -364,7 +372,7 @@ class Pulls:
         free = reader.loop and not owed and not interest.unsettled and interest.delivered > 0
         bounded = pull.max_bytes or reader.tally.most_bytes or pull.no_wait
         less = free and not bounded and pull.batch < reader.tally.most
-        filled = reader.last is not None and reader.last.end is End.FILLED
+        filled = reader.last is not None and reader.last.end is EndReason.FILLED
         if not less:
             reader.shrunk = 0
         elif filled or not reader.shrunk:
@@ -416,7 +424,7 @@ class Pulls:
         self, link: Link, interest: Interest, token: str, status: tuple[int, str], block: bytes
     ) -> None:
         """A status came for the pulls that asked with this token."""
-        row = judge(*status, Place.PULL)
+        row = judge(*status, StatusContext.PULL)
         if row.end is None:
             return
         pending = pending_of(block)
@@ -426,21 +434,21 @@ class Pulls:
         reader, lane, pull = found
         reader.served = True
         self._lapse(reader)
-        if row.rest is Rest.WHOLE:
+        if row.rest is Remainder.WHOLE:
             self._settle(reader, pull, pull.batch, pull.max_bytes)
-        elif pending is not None and (row.rest is not Rest.ALL or lane.first() is lane.last):
+        elif pending is not None and (row.rest is not Remainder.ALL or lane.first() is lane.last):
             self._settle(reader, pull, *pending)
-        ended = [pull, *(lane.queue if row.rest is Rest.ALL else ())]
+        ended = [pull, *(lane.queue if row.rest is Remainder.ALL else ())]
         for each in [each for each in ended if each.end is None or each is pull]:
             self._ended(reader, each, row.end)
             each.status = f"{status[0]} {status[1]}".rstrip()
         refusals = self._refused(interest, pull, row, pending)
         self._books.tell(PullOver(link, pull, row, refusals))
-        if row.verdict is Verdict.RESET and reader.loop:
+        if row.verdict is StatusAction.RESET and reader.loop:
             self._expect_pull(link, reader, pull)
 
     def _meant(
-        self, interest: Interest, token: str, row: Row, pending: tuple[int, int] | None
+        self, interest: Interest, token: str, row: StatusRow, pending: tuple[int, int] | None
     ) -> tuple[Reader, Tally, SeenPull] | None:
         """The pull that a status ends: it names the inbox, and sometimes how much is left, but neither pull nor consumer."""
         lanes = [
@@ -451,18 +459,18 @@ class Pulls:
         open_ = [
             (reader, lane, pull)
             for reader, lane in lanes
-            for pull in self._open(lane, newest=row.rest is Rest.WHOLE)
+            for pull in self._open(lane, newest=row.rest is Remainder.WHOLE)
             if pending is None or self._fits(pull, pending)
         ]
         open_.sort(key=lambda each: each[2].line)
         void = [each for each in open_ if each[2].void]
         if void:
             return void[0]
-        if row.rest is Rest.WHOLE and (new := [each for each in open_ if not each[2].got]):
+        if row.rest is Remainder.WHOLE and (new := [each for each in open_ if not each[2].got]):
             return new[-1]
         if open_:
             now = self._books.now
-            lapsed = (each for each in open_ if row.end is End.EXPIRED and each[2].lapsed(now))
+            lapsed = (each for each in open_ if row.end is EndReason.EXPIRED and each[2].lapsed(now))
             return next(lapsed, open_[0])
         last = [(reader, lane, lane.last) for reader, lane in lanes if lane.last is not None]
         return max(last, key=lambda each: each[2].line)
@@ -489,11 +497,13 @@ class Pulls:
         pull.got, pull.size = got, size
         others = [*islice(reader.tally.queue, MOST_LOOKED)]
         if more < 0:  # and pulls that were not filled after all
-            others += [each for each in reversed(reader.past) if each.end is End.FILLED and not each.status]
+            others += [
+                each for each in reversed(reader.past) if each.end is EndReason.FILLED and not each.status
+            ]
         for other in others:
             if not more and not more_bytes:
                 break
-            if other is pull or (other.end is not None and other.end is not End.FILLED):
+            if other is pull or (other.end is not None and other.end is not EndReason.FILLED):
                 continue
             moved = max(-other.got, min(more, other.batch - other.got))
             moved_bytes = 0
@@ -503,7 +513,9 @@ class Pulls:
                 more, more_bytes = more - moved, more_bytes - moved_bytes
                 self._put_down(reader, other, moved, moved_bytes)
 
-    def _refused(self, interest: Interest, pull: SeenPull, row: Row, pending: tuple[int, int] | None) -> int:
+    def _refused(
+        self, interest: Interest, pull: SeenPull, row: StatusRow, pending: tuple[int, int] | None
+    ) -> int:
         """Many may read one consumer, so only those of one subscription are counted together. What came is the server's number, if it says it."""
         nothing = pull.got == 0 if pending is None else pending[0] >= pull.batch
         if not nothing or row.verdict not in _REFUSING:

@@ -49,7 +49,7 @@ from jsproto.core.connection.events import (
 from jsproto.core.connection.link import LinkState
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Step
 from jsproto.errors import JsprotoError
@@ -139,7 +139,7 @@ class Recorder(Connection):
         """Offer an item."""
         return super().put(conversation, item, moment(now))
 
-    def tell(self, conversation: Conversation[object] | None, wish: Wish, now: float) -> None:
+    def tell(self, conversation: Conversation[object] | None, wish: StopMode, now: float) -> None:
         """It is asked to end in an orderly way."""
         super().tell(conversation, wish, now)
         self._wished(wish.name.lower(), conversation, now)

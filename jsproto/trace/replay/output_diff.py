@@ -27,7 +27,7 @@ _WORDS: Final = {b"PUB": 4, b"HPUB": 5}
 
 
 @final
-class Said:
+class OutputDiff:
     """Two sayings of one connection.
 
     Args:

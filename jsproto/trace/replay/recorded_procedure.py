@@ -18,7 +18,7 @@ from jsproto.trace.record.conversation_json import blank, number_read
 
 
 @final
-class StandIns:
+class RecordedProcedures:
     """All procedures of one connection."""
 
     __slots__ = ("_lacking", "_noted")

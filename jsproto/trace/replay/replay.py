@@ -19,7 +19,7 @@ from jsproto.trace.formats.framing import client_reader, server_reader
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent
 from jsproto.trace.observe.facts import Fact
 from jsproto.trace.observe.observer import Observer
-from jsproto.wire.client_commands import Broken, CommandReader
+from jsproto.wire.client_commands import ClientCommandParser, MalformedCommand
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.parser import Parser
 
@@ -69,7 +69,7 @@ class Replay:
     def __init__(self) -> None:
         self._facts: tuple[list[Fact], ...] = ([], [], [])
         self._observers = tuple(Observer(told.append) for told in self._facts)
-        self._readers: dict[str, tuple[tuple[Parser, CommandReader], ...]] = {}
+        self._readers: dict[str, tuple[tuple[Parser, ClientCommandParser], ...]] = {}
         self._cuts = Cuts()
         self._failed: set[Parser] = set()
         self.counted: Counter[str] = Counter()
@@ -128,7 +128,7 @@ class Replay:
             self.unknown += [
                 (record.conn, ">", line, each.text or "wrong words or sizes")
                 for each in read
-                if isinstance(each, Broken)
+                if isinstance(each, MalformedCommand)
             ]
 
     # ------------------------------------------------------------------------------------------ cutting

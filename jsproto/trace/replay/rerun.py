@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, cast, final
 
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.connection import Connection
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.core.conversation.router import Router
 from jsproto.core.pubsub.request_many import RequestMany
@@ -34,8 +34,8 @@ from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wa
 from jsproto.trace.formats.redaction import Keep
 from jsproto.trace.record.conversation_json import made_again, number_read, options_made
 from jsproto.trace.record.recorder import GRAIN
-from jsproto.trace.replay.output_diff import Said, frame_told
-from jsproto.trace.replay.recorded_procedure import StandIns
+from jsproto.trace.replay.output_diff import OutputDiff, frame_told
+from jsproto.trace.replay.recorded_procedure import RecordedProcedures
 from jsproto.wire.nuid import nuid
 
 #: Records that are told of before the divergence.
@@ -113,9 +113,9 @@ class Rerun:
         self._connection: Connection | None = None
         self._conversations: dict[int, Conversation[Any]] = {}
         self._most = _MANY
-        self._standins = StandIns()
+        self._standins = RecordedProcedures()
         self._drawn: deque[bytes] = deque()
-        self._said = Said(keep)
+        self._said = OutputDiff(keep)
         self._many: set[int] = set()
         self._context: deque[str] = deque(maxlen=_CONTEXT)
         self._turn: list[tuple[int, Record]] = []
@@ -341,7 +341,7 @@ class Rerun:
                 return  # it was over
         match record.name:
             case "drain" | "stop":
-                connection.tell(whose, Wish[record.name.upper()], now)
+                connection.tell(whose, StopMode[record.name.upper()], now)
                 self._closing = self._closing or whose is None
             case "limit":
                 connection.limit(cast("Conversation[Any]", whose), cast("int", detail["count"]), now)

@@ -16,11 +16,11 @@ from jsproto.trace.observe.client import api_call, json_object, pull_of
 from jsproto.trace.observe.ledger import seconds
 from jsproto.wire.client_commands import (
     ClientCommand,
+    ClientVerb,
     ConnectLine,
     PubLine,
     SubLine,
     UnsubLine,
-    Word,
 )
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
@@ -108,7 +108,7 @@ def command_meaning(command: ClientCommand) -> Meaning:
             return _said("unsubscribe", {"sid": command.sid, "after messages": command.limit})
         case PubLine():
             return _publish(command)
-        case Word():
+        case ClientVerb():
             return Meaning(command.value.lower(), {})
         case _:
             return _said("unreadable", {"text": command.text})

@@ -16,12 +16,12 @@ from jsproto.trace.observe.client import api_call, pull_of
 from jsproto.trace.observe.ledger import seconds
 from jsproto.wire.client_commands import (
     ClientCommand,
-    CommandReader,
+    ClientCommandParser,
+    ClientVerb,
     ConnectLine,
     PubLine,
     SubLine,
     UnsubLine,
-    Word,
 )
 from jsproto.wire.frames import Control, Err, Frame, Info
 from jsproto.wire.headers import status_of
@@ -42,7 +42,7 @@ class Rung(NamedTuple):
 
 def rungs(records: Iterable[tuple[int, Record]]) -> Iterator[Rung]:
     """The rungs of a trace, as they come."""
-    readers: dict[str, tuple[Parser, CommandReader]] = {}
+    readers: dict[str, tuple[Parser, ClientCommandParser]] = {}
     for line, record in records:
         if isinstance(record, Happened | Wished):
             if record.name == "connected":
@@ -105,7 +105,7 @@ def command_words(command: ClientCommand) -> str:
             return f"UNSUB {command.sid}" + (f" after {command.limit}" if command.limit else "")
         case PubLine():
             return _publish(command)
-        case Word():
+        case ClientVerb():
             return command.value
         case _:
             return f"unreadable: {command.text or 'wrong words or sizes'}"

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, final
 
 from attrs import Factory, define
 
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.trace.observe.deliveries import SETTLING
 from jsproto.trace.observe.facts import Acked, Fact, FlowAnswered, Pulled, PullOver, SaidUnsub
 from jsproto.trace.observe.ledger import SECOND, ConsumerKey, Link, SeenPull, nanoseconds, seconds
@@ -34,7 +34,7 @@ UNSUBSCRIBED: Final = "UNSUBSCRIBED"
 UNHEARD: Final = "UNHEARD"
 
 
-class Standing(NamedTuple):
+class SubscriptionStatus(NamedTuple):
     """One link, after a frame."""
 
     #: 1 while it stands.
@@ -56,11 +56,11 @@ class Standing(NamedTuple):
 
 
 #: Of a link that has ended nothing stands.
-DOWN: Final = Standing(0, 0, 0, 0, 0, 0, 0, 0, 0)
+DOWN: Final = SubscriptionStatus(0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @define(eq=False, kw_only=True)
-class Bar:
+class PullSpan:
     """One pull, from its issue to its end."""
 
     number: int
@@ -78,7 +78,7 @@ class Bar:
     share: tuple[int, int, int] = (0, 0, 0)
     end_row: int = -1
     until: float = 0.0
-    #: `jsproto.jetstream.status.End` in a word, or ``OPEN``, ``UNSUBSCRIBED``, ``UNHEARD``.
+    #: `jsproto.jetstream.status.EndReason` in a word, or ``OPEN``, ``UNSUBSCRIBED``, ``UNHEARD``.
     fate: str = OPEN
 
     @property
@@ -92,14 +92,14 @@ class Bar:
 
 
 @define(eq=False)
-class _Book:
+class _StatusBook:
     """What is counted of one link."""
 
     link: Link
     #: Pulls that are open, by subscription and number.
-    open: dict[str, dict[int, Bar]] = Factory(dict[str, dict[int, Bar]])
+    open: dict[str, dict[int, PullSpan]] = Factory(dict[str, dict[int, PullSpan]])
     #: Pulls whose time is up and that the server may not have read: it was not heard since.
-    unread: list[Bar] = Factory(list[Bar])
+    unread: list[PullSpan] = Factory(list[PullSpan])
     #: When the server was heard last, as far as was looked.
     heard: int = 0
     pulls: int = 0
@@ -108,14 +108,14 @@ class _Book:
     unsettled: int = 0
     answered: int = 0
 
-    def count(self, bar: Bar, share: tuple[int, int, int]) -> None:
+    def count(self, bar: PullSpan, share: tuple[int, int, int]) -> None:
         """A pull has so much open now."""
         before, bar.share = bar.share, share
         self.pulls += share[0] - before[0]
         self.messages += share[1] - before[1]
         self.bytes += share[2] - before[2]
 
-    def close(self, bar: Bar, row: int, at: float, fate: str) -> None:
+    def close(self, bar: PullSpan, row: int, at: float, fate: str) -> None:
         """A pull of this link ends."""
         bar.close(row, at, fate)
         self.count(bar, (0, 0, 0))
@@ -126,7 +126,7 @@ class _Book:
                 del self.open[bar.sid]
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[PullSpan]:
         """All that are open."""
         return [bar for bars in self.open.values() for bar in bars.values()]
 
@@ -142,13 +142,13 @@ class Standings:
     __slots__ = ("_books", "_due", "_known", "_lost", "_own", "_unsubscribed", "bars")
 
     def __init__(self) -> None:
-        self.bars: dict[int, Bar] = {}
-        self._known: dict[SeenPull, Bar] = {}
-        self._books: dict[str, _Book] = {}
+        self.bars: dict[int, PullSpan] = {}
+        self._known: dict[SeenPull, PullSpan] = {}
+        self._books: dict[str, _StatusBook] = {}
         #: When a pull is to be read again: time, and its number.
         self._due: list[tuple[int, int]] = []
         #: Of lost links: pulls that were not over, by consumer.
-        self._lost: dict[ConsumerKey, deque[Bar]] = {}
+        self._lost: dict[ConsumerKey, deque[PullSpan]] = {}
         #: Of the frame that is being read: a subscription that may be ended, and its own pull.
         self._unsubscribed = ""
         self._own = -1
@@ -181,7 +181,7 @@ class Standings:
         *,
         changed: Sequence[SeenPull] = (),
         consumer: ConsumerKey | None = None,
-    ) -> tuple[Standing, int]:
+    ) -> tuple[SubscriptionStatus, int]:
         """The frame in this row has changed the books.
 
         Args:
@@ -224,7 +224,7 @@ class Standings:
         """The link of this connection has ended, and all that it had asked for with it."""
         book = self._books.pop(conn, None)
         for bar in () if book is None else book.bars:
-            bar.close(row, at, End.DISCONNECTED.value)
+            bar.close(row, at, EndReason.DISCONNECTED.value)
             self._lost.setdefault(bar.pull.consumer, deque(maxlen=MOST_LOST)).append(bar)
 
     def finish(self, row: int, at: float) -> None:
@@ -261,16 +261,16 @@ class Standings:
 
     # ------------------------------------------------------------------------------------------ the books
 
-    def _book(self, link: Link, row: int, at: float) -> _Book:
+    def _book(self, link: Link, row: int, at: float) -> _StatusBook:
         book = self._books.get(link.conn)
         if book is None or book.link is not link:
             self.lost(link.conn, row, at)
-            book = self._books[link.conn] = _Book(link)
+            book = self._books[link.conn] = _StatusBook(link)
         return book
 
-    def _pulled(self, book: _Book, fact: Pulled, row: int, at: float) -> None:
+    def _pulled(self, book: _StatusBook, fact: Pulled, row: int, at: float) -> None:
         pull = fact.pull
-        bar = Bar(number=len(self.bars), pull=pull, conn=book.link.conn, row=row)
+        bar = PullSpan(number=len(self.bars), pull=pull, conn=book.link.conn, row=row)
         self.bars[bar.number] = self._known[pull] = bar
         self._own = bar.number
         if not fact.interests:
@@ -283,7 +283,7 @@ class Standings:
         if pull.expires:
             heappush(self._due, (pull.at + pull.expires, bar.number))
 
-    def _changed(self, bar: Bar, row: int, at: float) -> bool:
+    def _changed(self, bar: PullSpan, row: int, at: float) -> bool:
         """A frame changed this pull; whether something came for it, or it ended."""
         pull, now = bar.pull, nanoseconds(at)
         grew = pull.got > bar.read or (pull.end is not None and bar.fate != pull.end.value)
@@ -305,7 +305,7 @@ class Standings:
             book.count(bar, _share(pull, now))
         return grew
 
-    def _of(self, bar: Bar) -> _Book | None:
+    def _of(self, bar: PullSpan) -> _StatusBook | None:
         """The books of the link on which a pull was sent, ``None`` if it has ended."""
         book = self._books.get(bar.conn)
         return book if book is not None and book.link is bar.pull.link else None
@@ -320,11 +320,11 @@ class Standings:
             open_ = bar.got < bar.pull.batch and not bar.pull.over(now)
             if open_ and subject_matches(interest.subject, bar.pull.token):
                 bar.more += 1
-                bar.close(row, at, End.FILLED.value if bar.got >= bar.pull.batch else bar.fate)
+                bar.close(row, at, EndReason.FILLED.value if bar.got >= bar.pull.batch else bar.fate)
                 return bar.number
         return -1
 
-    def _heard(self, book: _Book, row: int, at: float) -> None:
+    def _heard(self, book: _StatusBook, row: int, at: float) -> None:
         """Pulls that the server may not have read are looked at when it was heard again."""
         if book.unread and book.heard != book.link.heard:
             unread, book.unread = book.unread, []
@@ -332,7 +332,7 @@ class Standings:
                 self._look(bar, row, nanoseconds(at))
         book.heard = book.link.heard
 
-    def _look(self, bar: Bar, row: int, now: int) -> None:
+    def _look(self, bar: PullSpan, row: int, now: int) -> None:
         """A pull whose time is up is over, or the server may not have read it yet: then it is over later."""
         book, pull = self._of(bar), bar.pull
         if book is None or bar.end_row >= 0:
@@ -348,11 +348,11 @@ class Standings:
             book.count(bar, (0, 0, 0))
             heappush(self._due, (late, bar.number))
 
-    def _standing(self, link: Link) -> Standing:
+    def _standing(self, link: Link) -> SubscriptionStatus:
         book = self._books.get(link.conn)
         if book is None:
             return DOWN
-        return Standing(
+        return SubscriptionStatus(
             up=1,
             subscriptions=len(link.interests),
             requests=len(link.requests),
@@ -367,7 +367,7 @@ class Standings:
 
 def _unsaid(*, over: bool) -> str:
     """How a pull ended of which the server never said it."""
-    return End.DEADLINE.value if over else OPEN
+    return EndReason.DEADLINE.value if over else OPEN
 
 
 def _share(pull: SeenPull, now: int) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar, final
 
 from jsproto.trace.show.describe import Meaning, Value
-from jsproto.trace.show.subscription_status import Standing
+from jsproto.trace.show.subscription_status import SubscriptionStatus
 
 #: Rows of one block.
 BLOCK: Final = 512
@@ -48,7 +48,7 @@ class Table:
         }
         self._conns: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
-        self._standings: dict[Standing, int] = {}
+        self._standings: dict[SubscriptionStatus, int] = {}
         self._details: list[tuple[Mapping[str, Value], str]] = []
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class Table:
         meaning: Meaning,
         size: int = 0,
         text: str = "",
-        standing: Standing | None = None,
+        standing: SubscriptionStatus | None = None,
         pull: int = -1,
         pair: int = -1,
     ) -> None:
@@ -116,7 +116,7 @@ class Table:
             "rows": {"way": "".join(self._ways), **self._columns},
             "conns": list(self._conns),
             "kinds": list(self._kinds),
-            "standing": Standing._fields,
+            "standing": SubscriptionStatus._fields,
             "standings": list(self._standings),
             "block": BLOCK,
         }

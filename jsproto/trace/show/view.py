@@ -40,7 +40,7 @@ from jsproto.trace.show.describe import Meaning, Value, command_meaning, deliver
 from jsproto.trace.show.ladder import command_words, frame_words
 from jsproto.trace.show.subscription_status import Standings
 from jsproto.trace.show.table import Table
-from jsproto.wire.client_commands import ClientCommand, PubLine, Word
+from jsproto.wire.client_commands import ClientCommand, ClientVerb, PubLine
 from jsproto.wire.frames import Control, Frame
 from jsproto.wire.parser import Parser
 
@@ -315,9 +315,9 @@ class Viewing:
     def _spoken(self, conn: str, command: ClientCommand) -> None:
         """A command of the client: does it ask for an answer, or is it the ack of a delivery?"""
         _, row, _ = self._now
-        if command is Word.PING:
+        if command is ClientVerb.PING:
             self._asked.setdefault((conn, "<"), row)
-        elif command is Word.PONG:
+        elif command is ClientVerb.PONG:
             self._pair = self._asked.pop((conn, ">"), -1)
         elif isinstance(command, PubLine):
             if not command.payload or command.payload.startswith(SETTLING):

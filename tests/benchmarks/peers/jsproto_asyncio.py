@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from jsproto import Form
+from jsproto import SourceKind
 from jsproto.wire.parser import Parser
 from jsproto_io.asyncio import connect
 
@@ -129,7 +129,9 @@ class Peer:
         )
 
     async def ordered_push(self, watch, stream, subject, n):
-        await self._read(watch, n, self._js.ordered_consumer(stream, form=Form.PUSH, filter_subject=subject))
+        await self._read(
+            watch, n, self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject)
+        )
 
     async def _read(self, watch, n, feed):
         got = 0

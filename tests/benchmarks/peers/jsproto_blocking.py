@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from jsproto import Form
+from jsproto import SourceKind
 from jsproto_io.blocking import connect
 
 
@@ -115,7 +115,7 @@ class Peer:
         self._read(watch, n, self._js.ordered_consumer(stream, max_messages=batch, filter_subject=subject))
 
     async def ordered_push(self, watch, stream, subject, n):
-        self._read(watch, n, self._js.ordered_consumer(stream, form=Form.PUSH, filter_subject=subject))
+        self._read(watch, n, self._js.ordered_consumer(stream, form=SourceKind.PUSH, filter_subject=subject))
 
     async def read_range(self, watch, stream, subject, n):
         got = total = 0

@@ -26,7 +26,7 @@ from jsproto.core.connection.events import (
 )
 from jsproto.core.connection.link import LinkState
 from jsproto.core.connection.options import Options, Tls
-from jsproto.core.conversation.conversation import Conversation, Wish
+from jsproto.core.conversation.conversation import Conversation, StopMode
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Sleep
 from jsproto.core.pubsub.request import Flush, request
@@ -1321,7 +1321,7 @@ def test_after_the_end_the_verbs_refuse_and_nothing_comes_out(wire):
     w.feed(b"PING\r\n").down().at(1000.0)
     w.connection.transport_up(w.now)
     w.connection.reconnect(w.now)
-    w.tell(None, Wish.DRAIN).close()
+    w.tell(None, StopMode.DRAIN).close()
     assert b"" == w.out()
     assert [] == w.told()
 
@@ -1338,7 +1338,7 @@ def test_a_drained_subscription_ends_behind_its_fence_B211(wire):
     w = wire().up()
     sub = w.open(Subscription("a"))
     w.out()
-    w.tell(sub, Wish.DRAIN)
+    w.tell(sub, StopMode.DRAIN)
 
     assert b"UNSUB 2\r\nPING\r\n" == w.out()
 
@@ -1354,7 +1354,7 @@ def test_draining_the_connection_serves_the_backlog_first_B022(wire):
     w.feed(b"MSG a 2 1\r\n1\r\n")
     w.out()
     w.told()
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
 
     assert b"UNSUB 2\r\nPING\r\n" == w.out()
 
@@ -1375,7 +1375,7 @@ def test_a_drain_finishes_open_requests_and_ends_new_feeds(wire):
     w = wire().up()
     asked = w.open(request("svc"))
     reply = w.lines()[1].split()[2]
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
     late = w.open(Subscription("late"))
 
     assert w.connection.connected
@@ -1393,7 +1393,7 @@ def test_a_drain_has_a_limit_B212(wire):
     sub = w.open(Subscription("a"))
     w.feed(b"MSG a 2 1\r\n1\r\n")
     w.told()
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
     w.feed(b"PONG\r\n").at(2.0)
     (notice,) = w.told()
 
@@ -1409,7 +1409,7 @@ def test_close_during_a_drain_works_at_once_B212(wire):
     w = wire().up()
     w.open(Subscription("a"))
     w.told()
-    w.tell(None, Wish.DRAIN).close().feed(b"PONG\r\nPONG\r\n")
+    w.tell(None, StopMode.DRAIN).close().feed(b"PONG\r\nPONG\r\n")
 
     assert ["HangUp", "Closed"] == w.kinds()
 
@@ -1483,7 +1483,7 @@ def test_what_takes_no_limit_says_so(wire):
         w.connection.limit(w.open(Flush()), 1, w.now)
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 def test_a_drain_of_one_subscription_waits_no_longer_than_its_limit_B212(wire, wish):
     w = wire(drain_timeout=2.0).up()
     sub = w.open(Subscription("a"))
@@ -1513,7 +1513,7 @@ def test_a_drain_waits_for_a_silent_server_for_a_short_while_only(wire, whole):
     w = wire(drain_timeout=30.0, drain_silence=5.0, ping_interval=100.0).up()
     sub = w.open(Subscription("a"))
     w.told()
-    w.tell(None if whole else sub, Wish.DRAIN).at(4.9)
+    w.tell(None if whole else sub, StopMode.DRAIN).at(4.9)
 
     assert not sub.ended
 
@@ -1528,7 +1528,7 @@ def test_a_server_that_still_speaks_is_waited_for_until_the_drain_has_taken_its_
     w = wire(drain_timeout=30.0, drain_silence=5.0, ping_interval=100.0).up()
     sub = w.open(Subscription("a"))
     w.told()
-    w.tell(sub, Wish.DRAIN)
+    w.tell(sub, StopMode.DRAIN)
     for second in range(4, 30, 4):
         w.at(float(second)).feed(b"MSG a 2 1\r\n1\r\n")
     w.at(29.9)
@@ -1566,7 +1566,7 @@ class Ticking(Conversation[bytes]):
 def test_what_is_over_by_the_limit_of_its_drain_is_not_ticked_for_the_same_moment(wire):
     w = wire(drain_timeout=2.0).up()
     ticking = w.open(Ticking())
-    w.tell(ticking, Wish.DRAIN).at(2.0)
+    w.tell(ticking, StopMode.DRAIN).at(2.0)
 
     assert (True, 0) == (ticking.ended, ticking.ticks)
     assert w.connection.next_deadline() > 2.0
@@ -1576,7 +1576,7 @@ def test_a_drain_that_the_server_answers_has_no_limit_left(wire):
     w = wire(drain_timeout=2.0).up()
     sub = w.open(Subscription("a"))
     w.told()
-    w.tell(sub, Wish.DRAIN).feed(b"PONG\r\n").at(60.0)
+    w.tell(sub, StopMode.DRAIN).feed(b"PONG\r\n").at(60.0)
 
     assert sub.ended
     assert [] == w.told()
@@ -1586,7 +1586,7 @@ def test_a_drain_whose_subscription_is_closed_or_whose_link_is_lost_has_no_limit
     w = wire(drain_timeout=2.0).up()
     first = w.open(Subscription("a"))
     second = w.open(Subscription("b"))
-    w.tell(first, Wish.DRAIN).tell(second, Wish.DRAIN).close(first).down().redial().up()
+    w.tell(first, StopMode.DRAIN).tell(second, StopMode.DRAIN).close(first).down().redial().up()
     w.told()
     w.at(60.0)
 
@@ -1599,7 +1599,7 @@ def test_draining_while_down_closes_without_waiting_B209(wire):
     w.open(Subscription("a"))
     w.down()
     w.told()
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
 
     assert "Closed" in w.kinds()
     assert b"" == w.out()
@@ -1920,7 +1920,7 @@ def test_a_drain_without_a_reader_ends_behind_its_fence(wire):
     w = wire().up()
     w.open(Subscription("a"))
     w.told()
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
     w.out()
     w.feed(b"PONG\r\n")
 
@@ -1935,7 +1935,7 @@ def test_a_link_that_is_lost_while_draining_is_the_end(wire):
     w = wire().up()
     asked = w.open(request("svc"))
     w.told()
-    w.tell(None, Wish.DRAIN).down()
+    w.tell(None, StopMode.DRAIN).down()
 
     assert ["Disconnected", "Closed"] == w.kinds()
     with pytest.raises(LinkLost):
@@ -1945,7 +1945,7 @@ def test_a_link_that_is_lost_while_draining_is_the_end(wire):
 def test_a_timeout_can_be_the_last_thing_that_a_drain_waits_for(wire):
     w = wire().up()
     w.open(request("svc", timeout=1.0))
-    w.tell(None, Wish.DRAIN)
+    w.tell(None, StopMode.DRAIN)
     w.out()
     w.at(1.0)
 
@@ -1988,7 +1988,7 @@ def test_an_ended_conversation_can_still_be_told_and_taken(wire):
     sub = w.open(Subscription("a"))
     w.close(sub)
     w.out()
-    w.tell(sub, Wish.DRAIN).close(sub)
+    w.tell(sub, StopMode.DRAIN).close(sub)
 
     assert ENDED is w.take(sub)
     assert b"" == w.out()

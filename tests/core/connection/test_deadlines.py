@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.connection.deadlines import Agenda
+from jsproto.core.connection.deadlines import DeadlineHeap
 
 
 def test_deadlines_come_earliest_first_and_ties_by_key():
-    agenda = Agenda()
+    agenda = DeadlineHeap()
     for key, at in [(3, 1.0), (1, 2.0), (2, 1.0)]:
         agenda.put(key, at)
 
@@ -21,7 +21,7 @@ def test_deadlines_come_earliest_first_and_ties_by_key():
 
 
 def test_moving_a_deadline_for_every_message_does_not_grow_the_heap():
-    agenda = Agenda()
+    agenda = DeadlineHeap()
     for step in range(10_000):
         agenda.put(1, float(step))
         agenda.put(2, 5.0)
@@ -35,12 +35,12 @@ steps = st.lists(st.tuples(st.integers(1, 5), st.none() | st.integers(0, 9).map(
 
 @given(steps, st.integers(0, 9).map(float))
 def test_it_agrees_with_a_plain_table(moves, now):
-    agenda, table = Agenda(), {}
+    agenda, table = DeadlineHeap(), {}
     for key, at in moves:
         agenda.put(key, at)
         table.pop(key, None) if at is None else table.update({key: at})
 
-    twin = Agenda()
+    twin = DeadlineHeap()
     twin.restore(agenda.snapshot())
     assert min(table.values(), default=None) == agenda.next() == twin.next()
     due = []

@@ -8,36 +8,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.connection.server_errors import ROWS, Fate, refusal
+from jsproto.core.connection.server_errors import ROWS, LinkEffect, refusal
 from jsproto.errors import AuthorizationFailed, PermissionViolation, ServerError, StaleConnection
 
 TEXTS = [
-    ("Unknown Protocol Operation", Fate.ENDS, ServerError),
-    ("maximum control line exceeded", Fate.ENDS, ServerError),
-    ("Maximum Payload Violation", Fate.ENDS, ServerError),
-    ("Authorization Violation", Fate.LOCKED_OUT, AuthorizationFailed),
-    ("Authentication Timeout", Fate.ENDS, AuthorizationFailed),
-    ("maximum connections exceeded", Fate.ENDS, ServerError),
-    ("Stale Connection", Fate.ENDS, StaleConnection),
-    ("invalid client protocol", Fate.ENDS, ServerError),
-    ("no responders requires headers support", Fate.ENDS, ServerError),
-    ('Permissions Violation for Publish to "a.b"', Fate.STAYS, PermissionViolation),
-    ('Permissions Violation for Publish with Reply of "_R_.x"', Fate.STAYS, PermissionViolation),
-    ('Permissions Violation for Subscription to "a" using queue "q"', Fate.STAYS, PermissionViolation),
-    ('Permissions Violation for Subscription to "a" (sid "3")', Fate.STAYS, PermissionViolation),
-    ("Permissions Violation", Fate.STAYS, PermissionViolation),
-    ("maximum subscriptions exceeded", Fate.STAYS, ServerError),
-    ("Invalid Subject", Fate.STAYS, ServerError),
-    ("Invalid Publish Subject", Fate.STAYS, ServerError),
-    ("User Authentication Expired", Fate.RENEW, AuthorizationFailed),
-    ("User Authentication Revoked", Fate.RENEW, AuthorizationFailed),
-    ("Account Authentication Expired", Fate.RENEW, AuthorizationFailed),
-    ("maximum account active connections exceeded", Fate.ENDS, ServerError),
-    ("Secure Connection - TLS Required", Fate.ENDS, ServerError),
-    ("Failed Account Registration", Fate.ENDS, ServerError),
-    ("Connection throttling is active. Please try again later.", Fate.ENDS, ServerError),
-    ("Some New Error", Fate.UNKNOWN, ServerError),
-    ("", Fate.UNKNOWN, ServerError),
+    ("Unknown Protocol Operation", LinkEffect.ENDS, ServerError),
+    ("maximum control line exceeded", LinkEffect.ENDS, ServerError),
+    ("Maximum Payload Violation", LinkEffect.ENDS, ServerError),
+    ("Authorization Violation", LinkEffect.LOCKED_OUT, AuthorizationFailed),
+    ("Authentication Timeout", LinkEffect.ENDS, AuthorizationFailed),
+    ("maximum connections exceeded", LinkEffect.ENDS, ServerError),
+    ("Stale Connection", LinkEffect.ENDS, StaleConnection),
+    ("invalid client protocol", LinkEffect.ENDS, ServerError),
+    ("no responders requires headers support", LinkEffect.ENDS, ServerError),
+    ('Permissions Violation for Publish to "a.b"', LinkEffect.STAYS, PermissionViolation),
+    ('Permissions Violation for Publish with Reply of "_R_.x"', LinkEffect.STAYS, PermissionViolation),
+    ('Permissions Violation for Subscription to "a" using queue "q"', LinkEffect.STAYS, PermissionViolation),
+    ('Permissions Violation for Subscription to "a" (sid "3")', LinkEffect.STAYS, PermissionViolation),
+    ("Permissions Violation", LinkEffect.STAYS, PermissionViolation),
+    ("maximum subscriptions exceeded", LinkEffect.STAYS, ServerError),
+    ("Invalid Subject", LinkEffect.STAYS, ServerError),
+    ("Invalid Publish Subject", LinkEffect.STAYS, ServerError),
+    ("User Authentication Expired", LinkEffect.RENEW, AuthorizationFailed),
+    ("User Authentication Revoked", LinkEffect.RENEW, AuthorizationFailed),
+    ("Account Authentication Expired", LinkEffect.RENEW, AuthorizationFailed),
+    ("maximum account active connections exceeded", LinkEffect.ENDS, ServerError),
+    ("Secure Connection - TLS Required", LinkEffect.ENDS, ServerError),
+    ("Failed Account Registration", LinkEffect.ENDS, ServerError),
+    ("Connection throttling is active. Please try again later.", LinkEffect.ENDS, ServerError),
+    ("Some New Error", LinkEffect.UNKNOWN, ServerError),
+    ("", LinkEffect.UNKNOWN, ServerError),
 ]
 
 
@@ -104,7 +104,7 @@ def test_every_text_has_one_fate_and_one_typed_error_34(text):
     said = refusal(text)
     known = [(fate, kind) for begin, fate, kind in ROWS if text.lower().startswith(begin)]
 
-    assert (said.fate, type(said.error)) == (known or [(Fate.UNKNOWN, ServerError)])[0]
+    assert (said.fate, type(said.error)) == (known or [(LinkEffect.UNKNOWN, ServerError)])[0]
     assert refusal(text) == said or str(refusal(text).error) == str(said.error)
 
 
@@ -122,5 +122,5 @@ def test_a_text_of_any_length_is_judged_in_one_pass(piece):
     said = refusal(text)
 
     assert time.process_time() - begun < 2.0  # a second look for each piece takes minutes
-    assert said.fate is Fate.STAYS
+    assert said.fate is LinkEffect.STAYS
     assert len(str(said.error)) < 300

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from jsproto.core.connection.auth import Auth, for_server
-from jsproto.core.connection.server_pool import MAX_POOL, Pool, Server, at_addresses
+from jsproto.core.connection.server_pool import MAX_POOL, Server, ServerPool, at_addresses
 from jsproto.errors import InvalidConfig
 
 
 def pool(*urls, randomize=False, entropy=bytes, **options):
     waits = {"wait": 1.0, "wait_max": 4.0, "jitter": 0.0, "jitter_tls": 0.0, **options}
-    return Pool([Server.parse(url) for url in urls], entropy=entropy, randomize=randomize, **waits)
+    return ServerPool([Server.parse(url) for url in urls], entropy=entropy, randomize=randomize, **waits)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation.conversation import Call, Conversation, Port, Wish
+from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
 from jsproto.errors import Disconnected, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -146,7 +146,7 @@ def test_the_base_hears_every_fact_and_does_nothing():
     with pytest.raises(LocalProtocolError, match="takes no items"):
         talk.offered(1, 0.0)
 
-    talk.told(Wish.STOP, 0.0)
+    talk.told(StopMode.STOP, 0.0)
     talk.closed(Disconnected("late"), 0.0)
 
     assert talk.finished

@@ -8,7 +8,7 @@ import pytest
 
 from jsproto import NEED_DATA, Connection, JetStream, Options
 from jsproto.core.connection.events import Notice, NoticeKind
-from jsproto.core.conversation.inbox_pool import MOST, Spares
+from jsproto.core.conversation.inbox_pool import MOST, InboxPool
 from jsproto.errors import RequestTimeout
 
 INFO = b'INFO {"server_id":"x","version":"2.15.1","headers":true,"max_payload":1048576,"proto":1}\r\n'
@@ -175,7 +175,7 @@ def test_a_next_that_waits_for_a_link_has_an_inbox_of_the_link_that_comes(wire):
 
 
 def test_spares_are_counted_taken_once_and_cleared():
-    spares = Spares()
+    spares = InboxPool()
     assert spares.keep("a", ("2", "i.", 1)) == ""
     assert spares.keep("a", ("3", "j.", 1)) == "2"
     assert len(spares) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation.conversation import Call, Port, Wish
+from jsproto.core.conversation.conversation import Call, Port, StopMode
 from jsproto.core.conversation.procedure import Procedure, Script, Sleep, the_time
 from jsproto.errors import (
     ConnectionClosed,
@@ -176,7 +176,7 @@ def swallow():
 
 def test_a_wish_to_drain_lets_it_finish():
     procedure = opened(ask_twice)
-    procedure.told(Wish.DRAIN, 0.0)
+    procedure.told(StopMode.DRAIN, 0.0)
 
     assert not procedure.ended
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 
 
 def frame(number: int):
@@ -17,7 +17,7 @@ script = st.lists(st.integers(1, 4) | st.sampled_from(["pop", "run", "frames", "
 
 @given(script)
 def test_it_agrees_with_a_plain_list(steps):
-    backlog, plain, number = Backlog(), [], 0
+    backlog, plain, number = FrameQueue(), [], 0
     for step in steps:
         if isinstance(step, int):
             run = [frame(number + each) for each in range(step)]
@@ -35,7 +35,7 @@ def test_it_agrees_with_a_plain_list(steps):
             backlog.clear()
             plain = []
         else:
-            twin = Backlog()
+            twin = FrameQueue()
             twin.restore(backlog.snapshot())
             backlog = twin
 

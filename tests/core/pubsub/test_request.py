@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.errors import Disconnected, InvalidConfig, RequestTimeout
 from jsproto.signals import ENDED, NEED_DATA
@@ -28,7 +28,7 @@ def flush(**port):
 
 def test_a_flush_is_a_fence_and_its_round_trip():
     made = flush()
-    made.told(Wish.DRAIN, 1.0)
+    made.told(StopMode.DRAIN, 1.0)
     made.ticked(2.0)
 
     assert [Ping()] == made.port.commands

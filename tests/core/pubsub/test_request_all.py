@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.request_all import STALL, Gather
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.errors import (
@@ -116,7 +116,7 @@ def test_a_drain_does_not_end_it_and_a_close_does() -> None:
     given_up, cut = asking(), asking()
     for gather in (given_up, cut):
         answered(gather, b"a")
-        gather.told(Wish.DRAIN, 1.0)
+        gather.told(StopMode.DRAIN, 1.0)
 
         assert not gather.ended
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.request_many import Gathered, RequestMany, empty_payload
 from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.errors import (
@@ -274,11 +274,11 @@ def test_what_was_taken_makes_room():
 
 def test_it_can_be_given_up_and_a_drain_lets_it_finish():
     made = opened()
-    made.told(Wish.DRAIN, 11.0)
+    made.told(StopMode.DRAIN, 11.0)
 
     assert not made.ended
 
-    made.told(Wish.STOP, 11.0)
+    made.told(StopMode.STOP, 11.0)
     made.closed(None, 11.0)
 
     assert (Gathered.CLOSED, ENDED) == (made.end_of, made.take(11.0))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.core.connection.events import NoticeKind
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.subscription import Overflow, SlowConsumer, Subscription
 from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, InvalidSubject, PermissionViolation
 from jsproto.signals import ENDED, NEED_DATA
@@ -155,7 +155,7 @@ def test_what_has_come_is_handed_out_and_what_was_on_its_way_is_not():
 def test_what_ends_already_is_not_limited():
     ended, draining = opened(), opened()
     ended.closed(None, 0.0)
-    draining.told(Wish.DRAIN, 0.0)
+    draining.told(StopMode.DRAIN, 0.0)
     for sub in (ended, draining):
         before = list(sub.port.commands)
         sub.limited(7, 0.0)
@@ -165,8 +165,8 @@ def test_what_ends_already_is_not_limited():
 
 def test_draining_hands_out_what_was_routed_before_the_fence_B211():
     sub = opened()
-    sub.told(Wish.DRAIN, 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
 
     assert [Sub("a", "2"), Unsub("2"), Ping()] == sub.port.commands
 
@@ -176,7 +176,7 @@ def test_draining_hands_out_what_was_routed_before_the_fence_B211():
     assert not sub.ended
 
     sub.fenced(1, 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
 
     assert [b"1"] == payloads(sub)
     assert ENDED is sub.take(0.0)
@@ -188,14 +188,14 @@ def test_draining_ends_with_the_link_or_without_one():
 
     assert not sub.ended
 
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     sub.link_down(Disconnected("x"), 0.0)
 
     assert sub.ended
 
     other = opened()
     other.port.up = False
-    other.told(Wish.DRAIN, 0.0)
+    other.told(StopMode.DRAIN, 0.0)
 
     assert other.ended
 

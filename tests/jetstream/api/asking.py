@@ -6,7 +6,7 @@ import json
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Now, Sleep, Steps
+from jsproto.core.conversation.procedure import CurrentTime, Sleep, Steps
 
 
 def refusal(code: int, err_code: int, description: str = "no") -> dict[str, object]:
@@ -27,7 +27,7 @@ def run(steps: Steps[object], *answers: object, now: float = 0.0) -> tuple[objec
     try:
         step = next(steps)
         while True:
-            if isinstance(step, Now):
+            if isinstance(step, CurrentTime):
                 step = steps.send(now)
                 continue
             if isinstance(step, Sleep):

@@ -27,10 +27,10 @@ from jsproto.jetstream.api.codecs import (
     TEXTS,
     TIME,
     Codec,
-    Many,
-    Misfit,
+    CodecError,
+    EnumCodec,
+    ListCodec,
     UnknownWord,
-    Words,
 )
 from jsproto.jetstream.api.timestamps import Duration, Timestamp
 
@@ -40,7 +40,7 @@ class Colour(StrEnum):
     BLUE = "blue"
 
 
-COLOUR = Words(Colour)
+COLOUR = EnumCodec(Colour)
 MOMENT = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -109,7 +109,7 @@ def test_what_is_read_is_accepted_again_and_written_as_it_was(
 def test_an_answer_of_another_form_is_a_misfit_with_its_place(
     codec: Codec[object], wire: object, path: str
 ) -> None:
-    with pytest.raises(Misfit) as caught:
+    with pytest.raises(CodecError) as caught:
         codec.read(wire)
 
     assert caught.value.path == path
@@ -158,7 +158,7 @@ def test_what_users_give_is_kept_in_one_form(codec: Codec[object], given: object
     ],
 )
 def test_what_users_give_in_another_form_is_a_misfit(codec: Codec[object], given: object) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(CodecError):
         codec.accept(given)
 
 
@@ -171,7 +171,7 @@ def test_nulls_within_lists_and_mappings_vanish_and_the_zero_time_is_not_set() -
     assert TIME.read("0001-01-01T00:00:00Z") is None
     assert LABELS.read({"a": "b"}) == {"a": "b"}
     assert OBJECT.read({"a": None, "b": 1}) == {"b": 1}
-    assert Many(TIME).read(["0001-01-01T00:00:00Z", "2024-01-02T03:04:05Z"]) == (Timestamp.of(MOMENT),)
+    assert ListCodec(TIME).read(["0001-01-01T00:00:00Z", "2024-01-02T03:04:05Z"]) == (Timestamp.of(MOMENT),)
 
 
 def test_a_form_has_to_say_what_it_accepts() -> None:
@@ -188,7 +188,7 @@ def test_a_mapping_is_copied_so_that_its_owner_may_go_on_changing_it() -> None:
 
 
 def test_the_words_that_are_possible_are_named_when_another_is_given() -> None:
-    with pytest.raises(Misfit) as caught:
+    with pytest.raises(CodecError) as caught:
         COLOUR.accept("green")
 
     assert caught.value.expected == "one of blue, red"

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig, InvalidResponse
-from jsproto.jetstream.api.codecs import DURATION, INTEGER, LABELS, NAME, TEXTS, Many
+from jsproto.jetstream.api.codecs import DURATION, INTEGER, LABELS, NAME, TEXTS, ListCodec
 from jsproto.jetstream.api.config.account import AccountInfo
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.stream import ConsumerLimits, StreamConfig, StreamInfo, StreamState
@@ -38,7 +38,7 @@ class Outer(Document):
     subjects: Sequence[str] = member(TEXTS, ())
     labels: Mapping[str, str] = mapping(LABELS)
     inner: Inner | None = member(Nested(Inner))
-    inners: Sequence[Inner] = member(Many(Nested(Inner)), ())
+    inners: Sequence[Inner] = member(ListCodec(Nested(Inner)), ())
 
 
 @pytest.mark.parametrize("nothing", [{}, {"subjects": None}, {"subjects": []}, {"labels": {}, "inner": None}])

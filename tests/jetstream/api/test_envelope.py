@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jsproto.errors import InvalidConfig, InvalidResponse
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import answer, members_or_error, parse_object, to_json
-from jsproto.jetstream.api.errors import Asked, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.errors import JetStreamError, RequestContext, WrongLastSequence
 
-ABOUT = Asked(what="stream info", stream="S")
+ABOUT = RequestContext(what="stream info", stream="S")
 
 BOMBS = [
     b"",
@@ -111,7 +111,7 @@ def test_b175_an_error_beats_the_success_that_stands_beside_it() -> None:
     body = b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 44"},"stream":"S","seq":0}'
 
     with pytest.raises(WrongLastSequence) as caught:
-        members_or_error(body, Asked(what="publish"))
+        members_or_error(body, RequestContext(what="publish"))
     assert (caught.value.code, caught.value.err_code, caught.value.sequence) == (400, 10071, 44)
 
 

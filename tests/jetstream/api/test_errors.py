@@ -14,7 +14,6 @@ from jsproto.jetstream.api.errors import (
     CLASS_OF,
     CLASSES,
     ApiLevelTooLow,
-    Asked,
     ConfigIgnored,
     ConsumerDoesNotExist,
     ConsumerExists,
@@ -30,6 +29,7 @@ from jsproto.jetstream.api.errors import (
     MessageNotFound,
     MessageSizeExceeded,
     NotFound,
+    RequestContext,
     RetryLater,
     SequenceNotFound,
     StreamExists,
@@ -43,7 +43,7 @@ from jsproto.jetstream.api.errors import (
     described,
 )
 
-ABOUT = Asked(what="consumer info", stream="ORDERS", consumer="NEW")
+ABOUT = RequestContext(what="consumer info", stream="ORDERS", consumer="NEW")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_error_says_what_was_asked_and_what_the_server_said() -> None:
 def test_b205_both_numbers_of_a_lost_compare_and_set_are_one_class_with_the_sequence_if_it_is_said(
     number: int, text: str, sequence: int | None
 ) -> None:
-    error = api_error({"code": 400, "err_code": number, "description": text}, Asked())
+    error = api_error({"code": 400, "err_code": number, "description": text}, RequestContext())
 
     assert isinstance(error, WrongLastSequence)
     assert error.sequence == sequence
@@ -124,7 +124,7 @@ def test_b205_both_numbers_of_a_lost_compare_and_set_are_one_class_with_the_sequ
 
 def test_the_actual_last_message_id_is_said_if_the_server_says_it() -> None:
     def last(text: str) -> str | None:
-        error = api_error({"err_code": 10070, "description": text}, Asked())
+        error = api_error({"err_code": 10070, "description": text}, RequestContext())
         assert isinstance(error, WrongLastMessageId)
         return error.message_id
 
@@ -134,8 +134,10 @@ def test_the_actual_last_message_id_is_said_if_the_server_says_it() -> None:
 
 
 def test_b193_every_part_of_an_error_is_optional() -> None:
-    partial = api_error({"code": 503, "description": "JetStream system temporarily unavailable"}, Asked())
-    empty = api_error({}, Asked())
+    partial = api_error(
+        {"code": 503, "description": "JetStream system temporarily unavailable"}, RequestContext()
+    )
+    empty = api_error({}, RequestContext())
 
     assert (partial.code, partial.err_code, type(partial)) == (503, 0, JetStreamError)
     assert (empty.code, empty.err_code, empty.description, empty.constant) == (0, 0, "", "")
@@ -159,14 +161,14 @@ def test_any_error_member_is_one_typed_error_that_survives_pickling(member: obje
 
 
 def test_an_error_member_that_is_text_or_a_list_is_told_as_it_came() -> None:
-    assert api_error("boom", Asked()).description == "boom"
-    assert api_error(["boom"], Asked()).description == "list of 1"
-    assert api_error({"code": True, "err_code": "10059"}, Asked()).err_code == 0
+    assert api_error("boom", RequestContext()).description == "boom"
+    assert api_error(["boom"], RequestContext()).description == "list of 1"
+    assert api_error({"code": True, "err_code": "10059"}, RequestContext()).err_code == 0
 
 
 def test_what_was_asked_reads_as_a_sentence_part_and_may_be_empty() -> None:
-    assert str(Asked()) == ""
-    assert str(Asked(what="publish", subject="orders.new")) == "publish, subject orders.new"
+    assert str(RequestContext()) == ""
+    assert str(RequestContext(what="publish", subject="orders.new")) == "publish, subject orders.new"
 
 
 def test_containers_are_described_by_size_and_all_else_as_seen() -> None:

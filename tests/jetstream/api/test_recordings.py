@@ -17,7 +17,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo, StreamState
 from jsproto.jetstream.api.document import Document
 from jsproto.jetstream.api.envelope import answer, members_or_error, parse_object, to_json
-from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError
+from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 
 PREFIX = "io.nats.jetstream.api.v1."
@@ -124,7 +124,7 @@ def typed(answers: list[bytes]) -> Iterator[tuple[str, bytes]]:
 def read_as(kind: str, body: bytes) -> dict[str, object]:
     """The members of an answer, as the answer of the kind that it says it is; stream templates are none of ours."""
     of = {each.removeprefix(PREFIX): expected for expected in AnswerType for each in expected.types}
-    about = Asked(what=kind)
+    about = RequestContext(what=kind)
     return answer(body, about, of[kind]) if kind in of else members_or_error(body, about)
 
 
@@ -240,14 +240,14 @@ def test_every_recorded_publish_acknowledgement_is_read_and_every_refusal_raised
             continue
         if members.get("error") is None:
             read += 1
-            ack = pub_ack(body, Asked())
+            ack = pub_ack(body, RequestContext())
 
             assert ack.to_wire() == {"duplicate": False, **members}
             assert ack == PubAck.from_wire(members)
         else:
             refused += 1
             with pytest.raises(JetStreamError):
-                pub_ack(body, Asked())
+                pub_ack(body, RequestContext())
     assert read > 40
     assert refused > 10
 
@@ -257,7 +257,7 @@ def test_every_other_recorded_object_is_no_acknowledgement(answers: list[bytes])
         members = json.loads(body)
         if members.get("error") is None and not members.get("stream"):
             with pytest.raises(InvalidPubAck) as caught:
-                pub_ack(body, Asked())
+                pub_ack(body, RequestContext())
             assert caught.value.body == body
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from jsproto.jetstream.delivery.ack import CUMULATIVE, NAK, OPEN, SETTLED, Next
 from jsproto.jetstream.delivery.ack_floor import AckFloor
-from jsproto.jetstream.delivery.message import AckedAll, JsMessage, Settlement
+from jsproto.jetstream.delivery.message import AckBatch, JsMessage, Settlement
 
 
 class Feed:
@@ -98,7 +98,7 @@ def test_a_list_of_messages_is_acked_by_its_last_one():
     feed, other = Feed(), Feed()
     messages = [feed.hand(1), feed.hand(3), feed.hand(2), other.hand(1)]
     plain = JsMessage(("7", "s.a", "$JS.ACK.S.D.1.1.1.1.0", None, b""))
-    once = AckedAll([*messages, plain])
+    once = AckBatch([*messages, plain])
     said = []
     assert once.settle_by(said.append)
 

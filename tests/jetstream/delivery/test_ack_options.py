@@ -8,7 +8,7 @@ from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.enums import AckPolicy
 from jsproto.jetstream.delivery.ack import AckState
-from jsproto.jetstream.delivery.ack_options import UNKNOWN, Acking, ack_wait_of
+from jsproto.jetstream.delivery.ack_options import UNKNOWN, AckOptions, ack_wait_of
 
 KNOWN = ConsumerConfig(ack_policy="all", ack_wait=timedelta(seconds=30))
 
@@ -31,7 +31,7 @@ def test_without_any_knowledge_messages_are_open_and_nothing_is_looked_after():
     ],
 )
 def test_the_ack_policy_says_how_a_message_begins(policy, state):
-    assert Acking(policy=policy).state is state
+    assert AckOptions(policy=policy).state is state
 
 
 @pytest.mark.parametrize("word", ["", "of_tomorrow"])
@@ -40,7 +40,7 @@ def test_a_policy_that_is_not_known_is_kept_if_the_server_says_it_and_refused_if
 
     assert UNKNOWN.within(config).state is AckState.OPEN
     with pytest.raises(InvalidConfig, match="none, all, explicit"):
-        _ = Acking(policy=word).state
+        _ = AckOptions(policy=word).state
 
 
 def test_a_consumer_that_is_known_adds_its_policy_and_ack_wait():
@@ -52,10 +52,10 @@ def test_a_consumer_that_is_known_adds_its_policy_and_ack_wait():
 
 
 def test_what_was_said_is_kept_when_the_consumer_becomes_known():
-    acking = Acking(policy="explicit", wait=9.0, in_progress=2.0).within(ConsumerConfig())
+    acking = AckOptions(policy="explicit", wait=9.0, in_progress=2.0).within(ConsumerConfig())
 
     assert (acking.policy, acking.wait, acking.every) == ("explicit", 9.0, 2.0)
-    assert Acking(wait=9.0).within(KNOWN).wait == 9.0
+    assert AckOptions(wait=9.0).within(KNOWN).wait == 9.0
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_ack_wait_is_the_shortest_of_a_backoff_where_there_is_one(config, second
 
 
 def test_in_progress_goes_by_a_third_of_ack_wait_or_by_the_seconds_given():
-    assert Acking(wait=30.0, in_progress=True).every == 10.0
-    assert Acking(wait=30.0, in_progress=4.0).every == 4.0
-    assert Acking(in_progress=4.0).checked().keeps
+    assert AckOptions(wait=30.0, in_progress=True).every == 10.0
+    assert AckOptions(wait=30.0, in_progress=4.0).every == 4.0
+    assert AckOptions(in_progress=4.0).checked().keeps
 
 
 def test_a_consumer_that_wants_no_acks_is_told_nothing():
-    acking = Acking(policy="none", wait=30.0, in_progress=True)
+    acking = AckOptions(policy="none", wait=30.0, in_progress=True)
 
     assert (acking.every, acking.keeps) == (0.0, False)
 
@@ -101,11 +101,11 @@ def test_a_consumer_that_wants_no_acks_is_told_nothing():
 )
 def test_wishes_that_cannot_be_met_are_refused(wishes):
     with pytest.raises(InvalidConfig):
-        Acking(**wishes)
+        AckOptions(**wishes)
 
 
 def test_in_progress_without_a_time_to_go_by_is_refused_where_it_is_used():
-    wish = Acking(in_progress=True)
+    wish = AckOptions(in_progress=True)
 
     with pytest.raises(InvalidConfig, match="ack_wait"):
         wish.checked()
@@ -113,6 +113,6 @@ def test_in_progress_without_a_time_to_go_by_is_refused_where_it_is_used():
 
 
 def test_looks_are_never_so_close_that_a_clock_cannot_tell_them_apart():
-    assert Acking(wait=1e-9).every == 0.001
-    assert Acking(wait=1e-9, in_progress=True).every == 0.001
-    assert Acking(in_progress=1e-12).every == 0.001
+    assert AckOptions(wait=1e-9).every == 0.001
+    assert AckOptions(wait=1e-9, in_progress=True).every == 0.001
+    assert AckOptions(in_progress=1e-12).every == 0.001

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.jetstream.delivery.ack import OPEN, SETTLED
-from jsproto.jetstream.delivery.in_progress import HandedOut
+from jsproto.jetstream.delivery.in_progress import InProgressTracker
 from jsproto.jetstream.delivery.message import JsMessage
 
 
@@ -20,7 +20,7 @@ class Desk:
     """A feed and its user, seen from the part: what is at hand, in hand, and how old it is."""
 
     def __init__(self, every: float = 10.0) -> None:
-        self.part = HandedOut(every)
+        self.part = InProgressTracker(every)
         self.now = 0.0
         self.at_hand: list[tuple[int, float]] = []
         self.held: dict[int, tuple[JsMessage, float]] = {}
@@ -57,7 +57,7 @@ class Desk:
 
 
 def test_without_a_beat_there_is_never_anything_to_do():
-    part = HandedOut()
+    part = InProgressTracker()
     part.came(3, 1.0)
 
     assert part.due is None
@@ -166,7 +166,7 @@ def test_a_snapshot_has_the_messages_and_their_states():
     desk.passes(10.0)
     desk.takes(2)
     desk.settles(2)
-    other = HandedOut(10.0)
+    other = InProgressTracker(10.0)
     other.restore(desk.part.snapshot())
 
     assert other.snapshot() == desk.part.snapshot()

@@ -28,7 +28,7 @@ from jsproto.jetstream.delivery.ack import (
     Next,
     Term,
 )
-from jsproto.jetstream.delivery.message import AckedAll, JsMessage, Settlement, confirmed, settlement
+from jsproto.jetstream.delivery.message import AckBatch, JsMessage, Settlement, confirmed, settlement
 from jsproto.jetstream.errors import AlreadySettled
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
@@ -75,7 +75,7 @@ def test_a_settlement_that_the_server_refuses_leaves_the_message_open(verb):
 
 
 @pytest.mark.parametrize(
-    "verb", [plain, lambda message: AckedAll([message]), lambda message: Settlement(message, NAK)]
+    "verb", [plain, lambda message: AckBatch([message]), lambda message: Settlement(message, NAK)]
 )
 def test_what_was_refused_is_said_again_without_a_look_before(verb):
     message, denied = refusable()
@@ -174,7 +174,7 @@ def test_what_could_not_be_written_leaves_the_message_open():
     for state in (AckState.OPEN, AckState.CUMULATIVE):
         feed = Feed()
         message = JsMessage(delivery().frame, feed, state)
-        for once in (message, AckedAll([message]), Settlement(message, NAK)):
+        for once in (message, AckBatch([message]), Settlement(message, NAK)):
             with pytest.raises(OutboundFull):
                 once.settle_by(full)
 
@@ -211,13 +211,13 @@ def test_b104_a_delivery_of_a_consumer_without_acks_says_nothing(verb, reply):
     message = JsMessage(("7", "s", REPLY, None, b""), None, AckState.MUTE)
 
     assert said(settlement(message, verb, reply)) is None
-    assert said(AckedAll([message])) is None
+    assert said(AckBatch([message])) is None
 
 
 @pytest.mark.parametrize(("verb", "reply"), [*VERBS, (IN_PROGRESS, "")])
 def test_a_message_without_a_reply_says_nothing(verb, reply):
     assert said(settlement(delivery(reply=""), verb, reply)) is None
-    assert said(AckedAll([delivery(reply="")])) is None
+    assert said(AckBatch([delivery(reply="")])) is None
 
 
 def test_what_is_known_not_to_have_left_may_be_said_again():
@@ -233,17 +233,17 @@ def test_a_batch_is_acked_once_each_in_order_and_without_what_is_settled():
     said(settlement(messages[1], NAK))
     mute = JsMessage(messages[0].frame, None, AckState.MUTE)
 
-    frame = said(AckedAll([*messages, messages[0], mute]))
+    frame = said(AckBatch([*messages, messages[0], mute]))
 
     assert frame == b"".join(b"PUB %b%d 4\r\n+ACK\r\n" % (REPLY.encode(), n) for n in (0, 2, 3))
     assert {each.state for each in messages} == {AckState.SETTLED}
     assert mute.state is AckState.MUTE
-    assert said(AckedAll(messages)) is None
+    assert said(AckBatch(messages)) is None
 
 
 def test_a_message_without_a_reply_is_not_marked_with_its_batch():
     silent = delivery(reply="")
-    said(AckedAll([delivery(), silent]))
+    said(AckBatch([delivery(), silent]))
 
     assert silent.state is AckState.OPEN
 
@@ -428,7 +428,7 @@ def test_a_double_ack_goes_on_from_a_snapshot():
 
 
 @pytest.mark.parametrize(
-    "make", [settlement, lambda message: AckedAll([message]), lambda message: Settlement(message, ACK)]
+    "make", [settlement, lambda message: AckBatch([message]), lambda message: Settlement(message, ACK)]
 )
 def test_a_reply_that_is_no_utf_8_goes_back_as_it_came(make):
     message = delivery(reply="$JS.ACK.\udcff.C.1.2.3.4.5")
@@ -511,7 +511,7 @@ def test_what_was_not_written_is_not_marked_either(state):
 
 def test_a_list_leaves_out_what_is_settled_without_a_word():
     message = JsMessage(delivery().frame, Feed(strict=True), AckState.SETTLED)
-    once = AckedAll([message])
+    once = AckBatch([message])
 
     assert said(once) is None
     assert not once.repeated()
@@ -521,7 +521,7 @@ def test_a_list_leaves_out_what_is_settled_without_a_word():
     "make",
     [
         plain,
-        lambda message: AckedAll([message]),
+        lambda message: AckBatch([message]),
         lambda message: Settlement(message, ACK),
         lambda message: Settlement(message, Next(), "_INBOX.P.1.1.1"),
     ],
@@ -594,7 +594,7 @@ def test_nothing_is_said_to_anybody_but_a_consumer_n068(reply, state):
         message,
         Settlement(message, NAK),
         Settlement(message, IN_PROGRESS),
-        AckedAll([good, message]),
+        AckBatch([good, message]),
     ):
         with pytest.raises(InvalidAckSubject, match="reply subject"):
             once.settle_by(said.append)

@@ -10,7 +10,7 @@ import pytest
 from jsproto.core.conversation.conversation import Port
 from jsproto.errors import ConnectionClosed, LocalProtocolError, PermissionViolation
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.cleanup import Leftovers, removal
+from jsproto.jetstream.ordered.cleanup import ConsumerCleanup, removal
 from jsproto.wire.commands import Publish
 
 DELETE = "$JS.API.CONSUMER.DELETE.S."
@@ -23,7 +23,7 @@ class Cleaner:
     """Leftovers and their port."""
 
     def __init__(self, *names: str, up: bool = True) -> None:
-        self.left = Leftovers(ApiSubjects(), "S", 5.0)
+        self.left = ConsumerCleanup(ApiSubjects(), "S", 5.0)
         self.port = Port(up=up)
         for name in names:
             self.left.add(name, self.port, 0.0)
@@ -181,7 +181,7 @@ def test_time_that_has_not_come_changes_nothing():
 
 
 def test_the_wait_for_an_answer_is_as_long_as_was_said():
-    left = Leftovers(ApiSubjects(), "S", 2.0)
+    left = ConsumerCleanup(ApiSubjects(), "S", 2.0)
     left.add("a", Port(), 1.0)
 
     assert left.deadline == 3.0
@@ -286,7 +286,7 @@ def test_a_deletion_goes_on_after_a_snapshot():
     cleaner = Cleaner("a", "b")
     cleaner.answer(BUSY, call=0)
     cleaner.wait()
-    again = Leftovers(ApiSubjects(), "S", 5.0)
+    again = ConsumerCleanup(ApiSubjects(), "S", 5.0)
     again.restore(cleaner.left.snapshot())
     assert again.snapshot() == cleaner.left.snapshot()
     cleaner.left = again
@@ -302,7 +302,7 @@ def test_a_deletion_goes_on_after_a_snapshot():
 
 def test_where_the_snapshot_knows_of_none_none_is_under_way():
     cleaner = Cleaner("a")
-    cleaner.left.restore(Leftovers(ApiSubjects(), "S", 5.0).snapshot())
+    cleaner.left.restore(ConsumerCleanup(ApiSubjects(), "S", 5.0).snapshot())
 
     assert (cleaner.left.names, cleaner.left.deadline) == ([], None)
 

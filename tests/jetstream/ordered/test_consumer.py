@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Stage, Wish
+from jsproto.core.conversation.conversation import Port, Stage, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     InvalidConfig,
@@ -33,15 +33,15 @@ from jsproto.jetstream.gaps import Gap
 from jsproto.jetstream.ordered.cleanup import ATTEMPTS
 from jsproto.jetstream.ordered.consumer import (
     TRANSITIONS,
-    Form,
     OrderedConsumer,
     OrderedInput,
     OrderedNotice,
     OrderedState,
+    SourceKind,
 )
 from jsproto.jetstream.ordered.view import Messages, View
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from tests.jetstream.ordered_rig import CREATE, INFO, NEXT, T0, Rig
 
@@ -753,7 +753,7 @@ def test_b089_a_closed_connection_ends_it_without_another_creation(up):
     rig.run_to(100.0)
 
     assert len(rig.creates) == 1
-    assert rig.ordered.reason is End.DISCONNECTED
+    assert rig.ordered.reason is EndReason.DISCONNECTED
     assert rig.ordered.finished
     assert rig.ordered.take(1.0).metadata.stream_sequence == 1
     with pytest.raises(ConnectionClosed):
@@ -884,7 +884,7 @@ def test_it_ends_when_the_stream_is_gone():
     assert rig.ordered.take(rig.now).metadata.stream_sequence == 1
     with pytest.raises(StreamNotFound):
         rig.ordered.take(rig.now)
-    assert (rig.ordered.reason, rig.ordered.finished) == (End.FATAL, True)
+    assert (rig.ordered.reason, rig.ordered.finished) == (EndReason.FATAL, True)
 
 
 def test_it_ends_when_the_server_refuses_the_configuration():
@@ -892,7 +892,7 @@ def test_it_ends_when_the_server_refuses_the_configuration():
 
     with pytest.raises(InvalidConfiguration):
         rig.ordered.take(rig.now)
-    assert rig.ordered.reason is End.REFUSED
+    assert rig.ordered.reason is EndReason.REFUSED
 
 
 def test_without_permission_to_create_it_fails_at_once():
@@ -949,7 +949,7 @@ def test_refusals_of_others_are_not_ours():
     assert rig.ordered.state is OrderedState.READING
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 def test_told_to_stop_or_drain_it_hands_out_what_is_at_hand_and_deletes_its_consumer(wish):
     rig = Rig().ok()
     rig.data(1, 2)
@@ -962,7 +962,7 @@ def test_told_to_stop_or_drain_it_hands_out_what_is_at_hand_and_deletes_its_cons
     assert rig.take() == [1, 2]
     assert rig.ordered.take(1.0) is ENDED
     rig.gone()
-    assert (rig.ordered.finished, rig.ordered.reason) == (True, End.CLOSED)
+    assert (rig.ordered.finished, rig.ordered.reason) == (True, EndReason.CLOSED)
     rig.ordered.told(wish, 1.0)
     assert rig.ordered.state is OrderedState.OVER
 
@@ -1097,7 +1097,7 @@ def test_a_finite_read_ends_when_everything_that_was_there_was_handed_out():
     assert rig.ordered.ended
     assert rig.take() == [1, 2, 3]
     assert rig.ordered.take(0.0) is ENDED
-    assert rig.ordered.reason is End.FILLED
+    assert rig.ordered.reason is EndReason.FILLED
     rig.gone()
     assert rig.ordered.finished
 
@@ -1303,7 +1303,7 @@ def test_a_listing_with_several_filters_asks_for_each():
     assert [body["subjects_filter"] for body in rig.info_bodies] == ["k.a", "k.b"]
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_a_question_for_subjects_goes_on_after_a_snapshot(form):
     rig = listing(form=form).ok(pending=2)
     rig.key("k1", 11, pending=5).key("k1", 13, pending=5)
@@ -1336,7 +1336,7 @@ def test_a_subject_that_the_writer_replaces_is_seen_although_a_message_leaves_no
 def test_a_listing_that_ends_asks_no_more():
     rig = listing().ok(pending=1)
     rig.key("k1", 11, pending=5)
-    rig.ordered.told(Wish.DRAIN, rig.now)
+    rig.ordered.told(StopMode.DRAIN, rig.now)
     rig.info("k1", last=20)
 
     assert OrderedNotice.CAUGHT_UP not in rig.notices
@@ -1344,7 +1344,7 @@ def test_a_listing_that_ends_asks_no_more():
 
 
 def test_a_pushed_listing_that_came_before_its_creation_was_answered_asks_then():
-    rig = listing(form=Form.PUSH)
+    rig = listing(form=SourceKind.PUSH)
     rig.key("k1", 11, pending=5).key("k2", 12, pending=6)
     assert rig.asked_info == 0
     rig.ok(pending=2)
@@ -1354,7 +1354,7 @@ def test_a_pushed_listing_that_came_before_its_creation_was_answered_asks_then()
 
 
 def test_a_push_consumer_that_has_delivered_before_it_answers_counts_that():
-    rig = Rig(form=Form.PUSH, until_caught_up=True)
+    rig = Rig(form=SourceKind.PUSH, until_caught_up=True)
     rig.data(1, pending=2)
     rig.ok(pending=2, before=1, delivered=1)
     assert not rig.ordered.ended
@@ -1364,14 +1364,14 @@ def test_a_push_consumer_that_has_delivered_before_it_answers_counts_that():
     assert (rig.take(), rig.ordered.ended) == ([1, 2, 3], True)
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_an_empty_beginning_is_over_at_once_and_the_reader_is_not_n010(form):
     rig = Rig(Keys(), form=form).ok(pending=0)
     assert rig.take() == ["."]
     for second in range(4, 64, 4):
         rig.at(float(second)).heartbeat(0)
         rig.tick()
-        if form is Form.PULL and second % 28 == 0:
+        if form is SourceKind.PULL and second % 28 == 0:
             rig.status(408, "Request Timeout")
     assert not rig.ordered.ended
     rig.data(2)
@@ -1487,7 +1487,7 @@ def test_a_view_that_has_seen_enough_ends_it_and_the_rest_is_forgotten():
 
     assert rig.take() == ["2a", "2b"]
     assert rig.ordered.take(0.0) is ENDED
-    assert rig.ordered.reason is End.FILLED
+    assert rig.ordered.reason is EndReason.FILLED
     rig.gone()
     assert rig.ordered.finished
 
@@ -1622,7 +1622,7 @@ def test_who_leaves_is_given_no_item_that_was_made_before():
     rig.ordered.take(0.0)
     rig.ordered.closed(None, 1.0)
 
-    assert (rig.ordered.take(1.0), rig.ordered.readable, rig.ordered.reason) == (ENDED, 0, End.CLOSED)
+    assert (rig.ordered.take(1.0), rig.ordered.readable, rig.ordered.reason) == (ENDED, 0, EndReason.CLOSED)
 
 
 def test_a_view_that_wants_nothing_has_all_it_wants():
@@ -1630,7 +1630,7 @@ def test_a_view_that_wants_nothing_has_all_it_wants():
     view.seen = 1
     rig = Rig(view)
 
-    assert (rig.ordered.reason, rig.ordered.take(0.0)) == (End.FILLED, ENDED)
+    assert (rig.ordered.reason, rig.ordered.take(0.0)) == (EndReason.FILLED, ENDED)
 
 
 # ------------------------------------------------------------------ what the user is told
@@ -1722,7 +1722,7 @@ def test_a_refusal_is_told_with_its_error(when):
 
     told = dict(rig.told)
     assert told[PullNotice.REFUSED] is error
-    assert rig.ordered.reason is (End.REFUSED if when == "first" else None)
+    assert rig.ordered.reason is (EndReason.REFUSED if when == "first" else None)
 
 
 def test_resets_and_what_came_again_are_counted():
@@ -1777,7 +1777,7 @@ def test_whatever_is_due_first_is_the_deadline():
 
 def test_told_to_stop_while_an_attempt_has_its_time_it_makes_none():
     rig = Rig().ok().status(409, "Leadership Change")
-    rig.ordered.told(Wish.STOP, 0.1)
+    rig.ordered.told(StopMode.STOP, 0.1)
     rig.gone()
     assert (rig.ordered.finished, rig.ordered.deadline) == (True, None)
     rig.tick(10.0)
@@ -1827,7 +1827,7 @@ def test_messages_around_a_status_of_the_same_run_are_all_heard():
 # ------------------------------------------------------------------ whose it is
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_on_the_old_inbox_nothing_is_heard_while_the_next_attempt_has_its_time(form):
     rig = Rig(form=form).ok()
     rig.data(1)
@@ -1839,7 +1839,7 @@ def test_on_the_old_inbox_nothing_is_heard_while_the_next_attempt_has_its_time(f
 
 
 def test_before_a_creation_is_answered_only_what_is_pushed_can_come():
-    pulled, pushed = Rig(), Rig(form=Form.PUSH)
+    pulled, pushed = Rig(), Rig(form=SourceKind.PUSH)
     for rig in (pulled, pushed):
         rig.data(1)
 
@@ -1848,7 +1848,7 @@ def test_before_a_creation_is_answered_only_what_is_pushed_can_come():
 
 
 def test_what_the_last_incarnation_was_to_bring_says_nothing_about_the_next():
-    rig = Rig(form=Form.PUSH, until_caught_up=True).ok(pending=1)
+    rig = Rig(form=SourceKind.PUSH, until_caught_up=True).ok(pending=1)
     rig.at(20.0).down().up()
     rig.data(1, cseq=1, pending=0)
     assert not rig.ordered.ended
@@ -1878,7 +1878,7 @@ def test_an_answer_that_names_nobody_deletes_nobody(ended):
 def test_a_configuration_that_can_not_be_written_ends_it_at_once():
     rig = Rig(config={"metadata": {"label": "\ud800"}})
 
-    assert (rig.creates, rig.ordered.finished, rig.ordered.reason) == ([], True, End.REFUSED)
+    assert (rig.creates, rig.ordered.finished, rig.ordered.reason) == ([], True, EndReason.REFUSED)
     with pytest.raises(InvalidConfig):
         rig.ordered.take(0.0)
 
@@ -1947,7 +1947,7 @@ def clone(rig: Rig) -> None:
 
 
 @settings(max_examples=150)
-@given(events=EVENTS, policy=st.sampled_from(["all", "last_per_subject"]), form=st.sampled_from(Form))
+@given(events=EVENTS, policy=st.sampled_from(["all", "last_per_subject"]), form=st.sampled_from(SourceKind))
 def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
     rig = Rig(form=form, config={"deliver_policy": policy}, pulls={"max_messages": 8})
     questions = 0
@@ -1977,7 +1977,7 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
             rig.status(409, "Consumer Deleted", sid="1", token="_INBOX.P.1.1.1")
             rig.reply(77, b"{}")
             assert (ordered.resets, ordered.state is OrderedState.READING) == (before, reading)
-        elif kind == "status" and reading and form is Form.PUSH:
+        elif kind == "status" and reading and form is SourceKind.PUSH:
             questions += 1
             rig.question(f"$JS.FC.S.C.{questions}")
         elif kind == "status" and reading and ordered.intake.ledger.open:
@@ -2004,7 +2004,7 @@ def test_invariants_35_to_39_hold_whatever_happens(events, policy, form):
 
         rig.look()
         assert not ordered.ended  # 38
-        assert form is Form.PUSH or ordered.intake.lead.level <= 8 or not ordered.intake.lead.asked
+        assert form is SourceKind.PUSH or ordered.intake.lead.level <= 8 or not ordered.intake.lead.asked
         assert len(rig.answers) == len(set(rig.answers)) <= questions
         assert taken == sorted(set(taken))  # 35
         assert ordered.deadline is not None or ordered.readable  # there is always a future
@@ -2146,7 +2146,7 @@ def test_an_empty_beginning_of_several_filters_ends_a_finite_read_without_anothe
 
 
 def test_a_pushed_reader_of_several_filters_is_made_anew_as_well():
-    rig = Rig(config=TWO, form=Form.PUSH).ok(pending=3, version="2.10.26")
+    rig = Rig(config=TWO, form=SourceKind.PUSH).ok(pending=3, version="2.10.26")
     assert filters(rig) == [["k.a", "k.b"], "k.*"]
     rig.gone().ok(pending=3, version="2.10.26")
     rig.key("k.c", 1, pending=2).key("k.b", 2, pending=1)
@@ -2169,7 +2169,7 @@ def test_one_filter_that_stands_for_several_survives_a_snapshot():
 # ------------------------------------------------------------------ links that come and go
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(SourceKind))
 def test_links_that_are_shorter_than_an_answer_make_few_consumers_and_leave_none(form):
     rig = Rig(form=form)
     for number in range(1, 40):

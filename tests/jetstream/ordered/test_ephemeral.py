@@ -10,24 +10,24 @@ from jsproto.core.conversation.conversation import Port
 from jsproto.errors import Disconnected, InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.ephemeral import Incarnation
-from jsproto.jetstream.ordered.options import Form, OrderedOptions
-from jsproto.jetstream.ordered.resume_point import Start
+from jsproto.jetstream.ordered.ephemeral import EphemeralConsumer
+from jsproto.jetstream.ordered.options import OrderedOptions, SourceKind
+from jsproto.jetstream.ordered.resume_point import StartPoint
 from jsproto.wire.commands import Sub
 
-ALL = Start("all", None, None)
+ALL = StartPoint("all", None, None)
 CREATE = "$JS.API.CONSUMER.CREATE.S."
 
 
-def new(**options: object) -> tuple[Incarnation, Port]:
-    return Incarnation(ApiSubjects(), "S", OrderedOptions(**options)), Port()
+def new(**options: object) -> tuple[EphemeralConsumer, Port]:
+    return EphemeralConsumer(ApiSubjects(), "S", OrderedOptions(**options)), Port()
 
 
 def made(name: str, **config: object) -> dict[str, object]:
     return {"stream_name": "S", "name": name, "config": config}
 
 
-def answer(each: Incarnation, port: Port, body: dict[str, object], now: float) -> None:
+def answer(each: EphemeralConsumer, port: Port, body: dict[str, object], now: float) -> None:
     call = port.commands[-1]
     frame = ("1", call.reply, "", None, json.dumps(body).encode())
     each.script.replied(port, int(call.reply.rpartition(".")[2]), frame, now)
@@ -95,7 +95,7 @@ def test_an_inbox_that_was_given_up_is_not_taken_again():
 def test_a_creation_says_name_start_and_that_no_other_is_to_be_changed():
     each, port = new(config=ConsumerConfig(filter_subject="s.a"))
     each.inbox(port, literal=False)
-    each.ask(port, Start("by_start_sequence", 7, None), "", 1.0)
+    each.ask(port, StartPoint("by_start_sequence", 7, None), "", 1.0)
 
     assert port.commands[-1].subject == f"{CREATE}8S8g6aVhigSYlICZC8RwNb-1-1.s.a"
     assert asked(port)["action"] == "create"
@@ -109,7 +109,7 @@ def test_a_creation_says_name_start_and_that_no_other_is_to_be_changed():
 
 
 def test_a_creation_says_where_to_deliver():
-    each, port = new(form=Form.PUSH)
+    each, port = new(form=SourceKind.PUSH)
     each.inbox(port, literal=True)
     each.ask(port, ALL, port.subject, 1.0)
 
@@ -195,10 +195,10 @@ def test_a_late_answer_that_names_none_is_nothing(body):
 
 
 def test_a_creation_goes_on_after_a_snapshot():
-    each, port = new(form=Form.PUSH)
+    each, port = new(form=SourceKind.PUSH)
     each.inbox(port, literal=True)
-    each.ask(port, Start("by_start_sequence", 7, None), port.subject, 1.0)
-    again, _ = new(form=Form.PUSH)
+    each.ask(port, StartPoint("by_start_sequence", 7, None), port.subject, 1.0)
+    again, _ = new(form=SourceKind.PUSH)
     again.restore(each.snapshot())
     assert again.snapshot() == each.snapshot()
     assert again.deadline == 6.0

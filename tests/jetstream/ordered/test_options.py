@@ -9,7 +9,7 @@ import pytest
 from jsproto.errors import InvalidConfig, InvalidSubject
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedOptions
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedOptions, SourceKind
 from jsproto.jetstream.ordered.options import RULES
 from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
@@ -142,7 +142,7 @@ def test_the_last_of_each_subject_is_of_all_subjects_where_none_is_named():
 def test_who_says_nothing_pulls_with_heartbeats_of_5_seconds_and_reads_on_for_ever():
     options = OrderedOptions()
 
-    assert (options.form, options.until_caught_up) == (Form.PULL, False)
+    assert (options.form, options.until_caught_up) == (SourceKind.PULL, False)
     assert (options.pulls.heartbeat, options.pulls.expires) == (5.0, 30.0)
     assert (options.first_attempts, options.create_timeout) == (10, 5.0)
     assert Rig().creates[0].name == "8S8g6aVhigSYlICZC8RwNb-1-1"
@@ -163,8 +163,8 @@ def test_an_incarnation_that_nobody_reads_is_kept_for_five_minutes_unless_it_is_
 
 
 def test_a_push_form_has_flow_control_and_the_heartbeats_of_its_pulls():
-    pushed = OrderedOptions(form=Form.PUSH, pulls=ConsumeOptions(idle_heartbeat=2.0)).shared
-    pulled = OrderedOptions(form=Form.PULL).shared
+    pushed = OrderedOptions(form=SourceKind.PUSH, pulls=ConsumeOptions(idle_heartbeat=2.0)).shared
+    pulled = OrderedOptions(form=SourceKind.PULL).shared
 
     assert (pushed.flow_control, pushed.idle_heartbeat) == (True, timedelta(seconds=2))
     assert (pulled.flow_control, pulled.idle_heartbeat) == (None, None)

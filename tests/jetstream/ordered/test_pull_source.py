@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.core.pubsub.frame_queue import Backlog
-from jsproto.jetstream.ordered.pull_source import Pulls
+from jsproto.core.pubsub.frame_queue import FrameQueue
+from jsproto.jetstream.ordered.pull_source import PullSource
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.jetstream.pull.request import message_size
-from jsproto.jetstream.status import End, Place, judge
+from jsproto.jetstream.status import EndReason, StatusContext, judge
 from jsproto.wire.commands import Publish
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
@@ -24,7 +24,9 @@ class Asker:
     """Pulls, their port, and what they asked."""
 
     def __init__(self, *, paced: bool = False, **options: object) -> None:
-        self.pulls = Pulls(Backlog(), ConsumeOptions(**{"idle_heartbeat": 5.0, **options}), paced=paced)
+        self.pulls = PullSource(
+            FrameQueue(), ConsumeOptions(**{"idle_heartbeat": 5.0, **options}), paced=paced
+        )
         self.port = Port()
         self.port.subscribe()
         self.port.commands.clear()
@@ -50,7 +52,7 @@ class Asker:
     def ended(self, status: tuple[int, str], now: float, token: str = "", headers: str = "") -> bool:
         block = f"NATS/1.0 {status[0]} {status[1]}\r\n{headers}\r\n".encode()
         frame = (self.port.sid, token or self.tokens[0], "", block, b"")
-        return self.pulls.ended(frame, judge(*status, Place.PULL), block, now)
+        return self.pulls.ended(frame, judge(*status, StatusContext.PULL), block, now)
 
 
 def frames(count: int):
@@ -77,7 +79,7 @@ def test_a_request_has_a_token_below_the_inbox_and_statuses_name_it():
 
 
 def test_messages_come_only_when_they_are_asked_for():
-    assert (Pulls.place, Pulls.early) == (Place.PULL, False)
+    assert (PullSource.place, PullSource.early) == (StatusContext.PULL, False)
     assert Asker().pulls.prepare(Port()) == ""
 
 
@@ -90,7 +92,7 @@ def test_a_pull_is_over_a_tenth_behind_its_expiry_but_not_less_than_a_second_or_
 
 def test_nobody_is_asked_before_an_incarnation_is_there():
     asker = Asker()
-    asker.pulls.void(End.RESET)
+    asker.pulls.void(EndReason.RESET)
 
     assert asker.ask().asked == []
 
@@ -112,10 +114,10 @@ def test_an_incarnation_that_is_lost_owes_nothing_and_has_no_deadline():
     asker.ask()
     asker.pulls.ask(asker.port, 0.25)
     asker.received(1)
-    asker.pulls.void(End.DISCONNECTED)
+    asker.pulls.void(EndReason.DISCONNECTED)
 
     assert (asker.pulls.subject, asker.tokens, asker.pulls.deadline) == ("", [], None)
-    assert asker.pulls.ledger.counts == {End.NO_MESSAGES: 1, End.DISCONNECTED: 1}
+    assert asker.pulls.ledger.counts == {EndReason.NO_MESSAGES: 1, EndReason.DISCONNECTED: 1}
     assert (asker.pulls.lead.asked, asker.pulls.lead.buffered) == (0, 5)
     assert asker.pulls.liveness.deadline is None
 
@@ -126,7 +128,7 @@ def test_a_delay_is_of_the_incarnation_that_cost_it():
     asker.ask()
     assert (len(asker.asked), asker.pulls.deadline) == (1, 0.25)
 
-    asker.pulls.void(End.RESET)
+    asker.pulls.void(EndReason.RESET)
     assert asker.pulls.deadline is None
     asker.pulls.begin(NEXT, 0.0)
     assert len(asker.ask().asked) == 2
@@ -151,7 +153,7 @@ def test_a_new_incarnation_is_asked_for_a_part_although_the_last_was_to_be_asked
     asker.ask(60.0)
     assert len(asker.asked) == 2
 
-    asker.pulls.void(End.RESET)
+    asker.pulls.void(EndReason.RESET)
     asker.pulls.begin(NEXT, 60.0)
     asker.ask(60.0)
     assert [each["max_bytes"] for each in asker.asked] == [4 * SIZE, 3 * SIZE, 3 * SIZE]
@@ -248,7 +250,7 @@ def test_a_status_ends_its_pull_and_what_that_owed_is_asked_for_again():
     asker = two()
     asker.ended(EXPIRED, 30.0)
     assert (owes(asker), asker.pulls.lead.level) == ([6], 6)
-    assert asker.pulls.ledger.counts == {End.EXPIRED: 1}
+    assert asker.pulls.ledger.counts == {EndReason.EXPIRED: 1}
     assert asker.pulls.liveness.deadline is not None
 
     asker.ended(EXPIRED, 31.0)
@@ -273,7 +275,7 @@ def test_a_pull_that_is_overdue_is_told_and_whoever_hears_it_ends_them_all():
 
     assert [asker.pulls.ticked(now) for now in (32.9, 33.0)] == [False, True]
     assert owes(asker) == [4, 6]
-    asker.pulls.void(End.RESET)
+    asker.pulls.void(EndReason.RESET)
     assert (owes(asker), asker.pulls.lead.asked, asker.pulls.deadline) == ([], 0, None)
 
 
@@ -292,7 +294,7 @@ def test_a_pull_whose_bytes_have_come_is_over():
     asker.received(1)
 
     assert asker.tokens == []
-    assert asker.pulls.ledger.counts == {End.BYTES_SPENT: 1}
+    assert asker.pulls.ledger.counts == {EndReason.BYTES_SPENT: 1}
     assert (asker.pulls.lead.asked, asker.pulls.lead.buffered) == (0, 3 * SIZE)
 
 
@@ -401,7 +403,7 @@ class Stuck:
             self.back.clear()
         if pulls.ticked(self.now):
             self.resets += 1
-            pulls.void(End.RESET)
+            pulls.void(EndReason.RESET)
             for line in (self.open, self.there, self.back):
                 line.clear()  # of a consumer that is gone, for an inbox that nobody has
             pulls.begin(NEXT, self.now)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.conversation.conversation import Port, StopMode
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.errors import InvalidConfig, PermissionViolation
-from jsproto.jetstream.ordered.consumer import Form, OrderedConsumer, OrderedNotice, OrderedState
-from jsproto.jetstream.ordered.push_source import Pushes
-from jsproto.jetstream.ordered.source import Intake
+from jsproto.jetstream.ordered.consumer import OrderedConsumer, OrderedNotice, OrderedState, SourceKind
+from jsproto.jetstream.ordered.push_source import PushSource
+from jsproto.jetstream.ordered.source import OrderedSource
 from jsproto.jetstream.ordered.view import View
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish
 from tests.jetstream.ordered_rig import LOST, Rig
@@ -23,7 +23,7 @@ CONSUMER_INFO = "$JS.API.CONSUMER.INFO.S."
 
 
 def pushed(**how) -> Rig:
-    return Rig(form=Form.PUSH, **how)
+    return Rig(form=SourceKind.PUSH, **how)
 
 
 def clone(rig: Rig) -> None:
@@ -257,7 +257,7 @@ def test_questions_die_with_their_incarnation_and_the_messages_behind_them_do_no
     assert rig.starts[-1]["opt_start_seq"] == 4
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 def test_told_to_end_it_hands_out_what_is_behind_questions_too(wish):
     rig = pushed().ok()
     rig.data(1)
@@ -499,7 +499,7 @@ def test_what_is_asked_in_a_replay_is_state_that_can_be_put_back():
 def test_an_end_while_the_question_is_open_ends_it():
     rig = pushed(config=PACED).ok()
     rig.run_to(10.0)
-    rig.ordered.told(Wish.STOP, 10.0)
+    rig.ordered.told(StopMode.STOP, 10.0)
     told(rig, refusal(404, 10014))
 
     assert len(rig.creates) == 1
@@ -524,7 +524,9 @@ def test_the_form_decides_flow_control_and_heartbeat():
 
 def test_an_intake_without_a_form_is_none():
     rig = pushed()
-    intake = Intake(rig.ordered.backlog, rig.ordered.intake.lead, rig.ordered.intake.liveness, paced=False)
+    intake = OrderedSource(
+        rig.ordered.backlog, rig.ordered.intake.lead, rig.ordered.intake.liveness, paced=False
+    )
     calls = (
         lambda: intake.begin("", 0.0),
         lambda: intake.void(None),
@@ -548,8 +550,8 @@ def test_an_intake_without_a_form_is_none():
 # ------------------------------------------------------------------------------------------------ the intake alone
 
 
-def alone() -> tuple[Pushes, Port]:
-    intake, port = Pushes(Backlog(), ConsumeOptions(idle_heartbeat=5.0)), Port()
+def alone() -> tuple[PushSource, Port]:
+    intake, port = PushSource(FrameQueue(), ConsumeOptions(idle_heartbeat=5.0)), Port()
     port.subscribe("_INBOX.P.1.1.1")
     intake.prepare(port)
     intake.begin("", 1.0)
@@ -584,7 +586,7 @@ def test_of_an_incarnation_that_is_void_the_messages_stay_and_nothing_else():
     intake.question(FC + "b", port, 1.0)
     intake.keep([frame(2), frame(3)])
     assert (intake.behind, intake.liveness.deadline) == (2, 11.0)
-    intake.void(End.RESET)
+    intake.void(EndReason.RESET)
 
     assert (intake.subject, intake.deliver, intake.behind, intake.liveness.deadline) == ("", "", 0, None)
     assert [each[2].split(".")[5] for each in intake.backlog.frames()] == ["1", "2", "3"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsproto.jetstream.gaps import Gap
-from jsproto.jetstream.ordered.sequence_check import Order
+from jsproto.jetstream.ordered.sequence_check import SequenceCheck
 
 
 def frame(consumer_sequence: int, stream_sequence: int, consumer: str = "C"):
@@ -18,7 +18,7 @@ STRANGE = ("2", "s.a", "$JS.ACK.S", None, b"x")
 
 @pytest.fixture
 def order():
-    fresh = Order()
+    fresh = SequenceCheck()
     fresh.restart("C")
     return fresh
 

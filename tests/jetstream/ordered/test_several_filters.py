@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.patterns import within
 from jsproto.jetstream.ordered.several_filters import cover, passes_over, wanted
 
@@ -53,7 +53,7 @@ def test_a_version_says_whether_a_server_passes_over_messages(version, passes):
     metadata = {"_nats.ver": version} if version else {}
     members = {"stream_name": "S", "name": "C", "config": {"metadata": metadata}}
 
-    assert passes_over(ConsumerInfo.from_wire(members, Asked())) is passes
+    assert passes_over(ConsumerInfo.from_wire(members, RequestContext())) is passes
 
 
 def test_what_is_wanted_is_told_from_the_rest_in_order():

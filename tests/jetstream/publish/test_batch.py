@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
@@ -101,7 +101,7 @@ def test_the_first_is_answered_before_others_follow_and_the_last_commits() -> No
     assert words(of)[1:] == ["s.b 2"]
     assert of.room
     put(of, "s.d")
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert words(of)[2:] == ["s.c 3", "s.d 4 1?"]
     assert of.take(0.0) is NEED_DATA
@@ -115,7 +115,7 @@ def test_the_first_is_answered_before_others_follow_and_the_last_commits() -> No
 def test_one_message_is_first_and_last() -> None:
     of = batch()
     put(of, "s.a")
-    of.told(Wish.STOP, 0.0)
+    of.told(StopMode.STOP, 0.0)
 
     assert words(of) == ["s.a 1 1?"]
     answer(of, stored(1))
@@ -124,7 +124,7 @@ def test_one_message_is_first_and_last() -> None:
 
 def test_none_is_no_batch() -> None:
     of = batch()
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert sent(of) == []
     assert of.take(0.0) is ENDED
@@ -133,7 +133,7 @@ def test_none_is_no_batch() -> None:
 def test_a_batch_that_is_told_to_end_early_waits_for_the_first_answer() -> None:
     of = batch()
     put(of, "s.a", "s.b", "s.c")
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     assert words(of) == ["s.a 1?"]
     answer(of)
 
@@ -148,7 +148,7 @@ def test_with_eob_nothing_is_held_back_and_the_end_is_no_message() -> None:
     assert not of.room
     answer(of)
     assert words(of)[1:] == ["s.b 2"]
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert words(of)[2:] == ["s.b 3 eob?"]
     assert sent(of)[-1].payload == b""
@@ -160,7 +160,7 @@ def test_with_eob_nothing_is_held_back_and_the_end_is_no_message() -> None:
 def test_with_eob_the_end_waits_for_the_first_answer_too() -> None:
     of = batch(eob=True)
     put(of, "s.a")
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     assert words(of) == ["s.a 1?"]
     answer(of)
 
@@ -171,7 +171,7 @@ def test_headers_of_the_user_go_along_and_are_not_changed() -> None:
     own = Headers({"A": "1"})
     of = batch()
     of.offered(("s.a", b"x", own), 0.0)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert sent(of)[0].headers.items() == (
         ("A", "1"),
@@ -233,7 +233,7 @@ def test_a_message_that_would_sink_the_batch_is_refused_and_the_batch_goes_on() 
     answer(of)
     with pytest.raises(InvalidConfig, match="10199"):
         of.offered(("s.c", b""), 0.0)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert words(of)[1:] == ["s.b 2 1?"]
 
@@ -248,7 +248,7 @@ def test_what_is_no_message_is_refused() -> None:
 
 def test_a_batch_that_is_committed_takes_nothing_more() -> None:
     of = batch()
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     with pytest.raises(ConversationClosed):
         of.offered(("s.a", b""), 0.0)
 
@@ -312,7 +312,7 @@ def test_a_refusal_is_its_typed_error_wherever_it_comes(code: int, error: type[J
         put(of, "s.a", "s.b")
     answer(early, refusal)
     answer(late)
-    late.told(Wish.DRAIN, 0.0)
+    late.told(StopMode.DRAIN, 0.0)
     answer(late, refusal)
 
     for of in (early, late):
@@ -382,7 +382,7 @@ def test_nobody_in_the_middle_is_the_end() -> None:
     of = batch()
     put(of, "s.a", "s.b")
     answer(of)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     answer(of, block=NOBODY)
 
     with pytest.raises(NoResponders):
@@ -417,7 +417,7 @@ def test_silence_of_the_server_leaves_nothing_stored_before_the_commit_and_is_un
         put(of, "s.a", "s.b")
     early.ticked(2.0)
     answer(late, now=1.0)
-    late.told(Wish.DRAIN, 1.0)
+    late.told(StopMode.DRAIN, 1.0)
     late.ticked(2.9)
     late.ticked(3.0)
 
@@ -440,7 +440,7 @@ def test_silence_of_the_user_beyond_the_servers_patience_ends_it_with_nothing_st
 
     with pytest.raises(BatchAbandoned, match=r"within 10\.0 s.*nothing of it is stored"):
         of.offered(("s.d", b"x"), 15.0)
-    of.told(Wish.DRAIN, 15.0)
+    of.told(StopMode.DRAIN, 15.0)
     with pytest.raises(BatchAbandoned):
         of.take(15.0)
     assert len(sent(of)) == 2
@@ -458,7 +458,7 @@ def test_a_lost_link_leaves_nothing_stored_before_the_commit_and_is_unknown_behi
     for of in (early, late):
         put(of, "s.a", "s.b")
         answer(of)
-    late.told(Wish.DRAIN, 0.0)
+    late.told(StopMode.DRAIN, 0.0)
     for of in (early, late):
         of.link_down(LinkError("gone"), 0.0)
 
@@ -577,7 +577,7 @@ def test_whatever_happens_numbers_are_in_order_and_it_ends_once(steps, eob: bool
                 of.port.up = True
                 of.link_up(now)
             case "drain":
-                of.told(Wish.DRAIN, now)
+                of.told(StopMode.DRAIN, now)
             case _:
                 of.closed(None, now)
         again = BatchPublish(batch_id="b", eob=eob)
@@ -615,7 +615,7 @@ def committed(**options: object) -> BatchPublish:
     answer(of)
     while of.taken < 3:
         put(of, "s.a")
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     return of
 
 

@@ -21,7 +21,7 @@ from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, WrongLas
 from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.publish.exactly_once import Patience, publish_once, relay_id, relayed
+from jsproto.jetstream.publish.exactly_once import RetryPolicy, publish_once, relay_id, relayed
 from jsproto.signals import NEED_DATA
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers
@@ -29,7 +29,7 @@ from jsproto.wire.headers import Headers
 ACK = b'{"stream":"S","seq":1}'
 AGAIN = b'{"stream":"S","seq":1,"duplicate": true}'
 REPLY = "$JS.ACK.ORDERS.NEW.1.7.9.1700000000000000000.0"
-SOON = Patience(within=10.0, attempt=2.0, wait=0.5)
+SOON = RetryPolicy(within=10.0, attempt=2.0, wait=0.5)
 
 
 def wrong(number: int = 5) -> bytes:
@@ -244,7 +244,7 @@ def test_a_closed_connection_ends_it() -> None:
 )
 def test_patience_beyond_the_memory_of_the_stream_is_refused(times: dict[str, object]) -> None:
     with pytest.raises(InvalidConfig, match="expected"):
-        Patience(**times)
+        RetryPolicy(**times)
 
 
 def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:

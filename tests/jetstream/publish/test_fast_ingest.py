@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
@@ -111,7 +111,7 @@ def results(of: FastIngest) -> list[object]:
 def test_everything_is_said_in_the_reply_subject() -> None:
     of = opened()
     put(of, 1)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert words(of) == ["b.10.fail.1.0.$FI", "b.10.fail.2.1.$FI", "b.10.fail.3.3.$FI"]
     assert [(each.subject, each.payload) for each in sent(of)] == [("s.a", b"x"), ("s.a", b"x"), ("s.a", b"")]
@@ -161,7 +161,7 @@ def test_an_old_or_overlong_answer_moves_nothing_back_or_beyond() -> None:
 def test_the_acknowledgement_of_the_whole_is_the_last_result() -> None:
     of = opened()
     put(of, 2)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     say(of, ack(2))
     assert of.take(0.0) is NEED_DATA
     say(of, whole(3))
@@ -173,7 +173,7 @@ def test_the_acknowledgement_of_the_whole_is_the_last_result() -> None:
 
 def test_none_is_no_batch() -> None:
     of = fast()
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
 
     assert sent(of) == []
     assert results(of) == []
@@ -182,7 +182,7 @@ def test_none_is_no_batch() -> None:
 def test_told_to_end_before_the_first_answer_it_waits_for_it() -> None:
     of = fast()
     put(of, 1)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     assert len(sent(of)) == 1
     say(of, ack(0))
 
@@ -208,7 +208,7 @@ def test_in_mode_ok_faults_are_told_and_the_rest_goes_on() -> None:
     say(of, err(4))
     assert of.state is IngestState.OPEN
     say(of, ack(4))
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     say(of, whole(4))
 
     lost, refused, acked = results(of)
@@ -287,7 +287,7 @@ def test_whoever_offers_to_a_batch_that_the_stream_has_ended_by_itself_hears_why
 def test_the_last_answer_says_how_far_the_batch_was_dealt_with(count: int | None) -> None:
     of = opened()
     put(of, 3)
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     say(of, {"stream": "S", "seq": 9, "batch": "b", **({} if count is None else {"count": count})})
 
     with pytest.raises(InvalidPubAck, match=f"of 4, seen {count}"):
@@ -582,7 +582,7 @@ def test_the_end_of_a_batch_by_the_stream_is_followed_by_no_ping() -> None:
 def test_the_first_answer_and_the_last_are_waited_for_so_long() -> None:
     first, last = fast(timeout=2.0), opened(timeout=2.0)
     put(first, 1)
-    last.told(Wish.DRAIN, 1.0)
+    last.told(StopMode.DRAIN, 1.0)
     say(last, ack(1), 1.5)
     assert last.deadline == 3.5
     first.ticked(2.0)
@@ -663,7 +663,7 @@ def test_a_batch_that_the_stream_has_forgotten_meanwhile_says_how_far_it_was() -
 
 def test_the_end_is_said_again_on_the_next_link() -> None:
     of = opened()
-    of.told(Wish.DRAIN, 0.0)
+    of.told(StopMode.DRAIN, 0.0)
     down(of)
     up(of)
 
@@ -675,7 +675,7 @@ def test_the_end_is_said_again_on_the_next_link() -> None:
 def test_told_to_end_while_the_link_is_down_it_ends_when_the_stream_has_answered() -> None:
     of = opened()
     down(of)
-    of.told(Wish.DRAIN, 1.0)
+    of.told(StopMode.DRAIN, 1.0)
     up(of)
     say(of, ack(1))
 
@@ -778,7 +778,7 @@ def test_whatever_happens_numbers_are_in_order_and_no_more_is_under_way_than_all
             case "up":
                 up(of)
             case "drain":
-                of.told(Wish.DRAIN, now)
+                of.told(StopMode.DRAIN, now)
             case _:
                 of.closed(None, now)
         assert 0 <= of.acked <= of.sent

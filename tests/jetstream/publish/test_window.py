@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectionClosed,
@@ -24,7 +24,7 @@ from jsproto.errors import (
     StatusError,
     WindowFull,
 )
-from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, WrongLastSequence
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 from jsproto.jetstream.publish.window import _USUAL, Outcome, PublishResult, PublishWindow, WindowNotice
 from jsproto.signals import ENDED, NEED_DATA
@@ -266,7 +266,7 @@ def test_b173_unusual_acknowledgements_are_acknowledgements(body):
     (result,) = results(window)
 
     assert result.outcome is Outcome.ACKED
-    assert result.ack == pub_ack(body, Asked())
+    assert result.ack == pub_ack(body, RequestContext())
 
 
 def test_b175_an_error_beside_a_success_is_an_error():
@@ -322,7 +322,7 @@ def test_any_other_status_is_a_refusal():
 
 @given(st.from_regex(_USUAL.__self__, fullmatch=True))
 def test_what_looks_usual_is_an_acknowledgement_to_whoever_reads_it(body):
-    assert isinstance(pub_ack(body, Asked()), PubAck)
+    assert isinstance(pub_ack(body, RequestContext()), PubAck)
 
 
 @given(st.text("abcXYZ_-09", min_size=1), st.integers(0, 10**19 - 1), st.sampled_from([",", ", "]))
@@ -573,7 +573,7 @@ def test_a_forbidden_inbox_ends_the_window():
 # ------------------------------------------------------------------------------------------------ the end
 
 
-@pytest.mark.parametrize("wish", Wish)
+@pytest.mark.parametrize("wish", StopMode)
 def test_a_drained_window_ends_when_all_have_ended(wish):
     window = opened()
     a, b = put(window, "a", "b")
@@ -593,7 +593,7 @@ def test_a_drained_window_ends_when_all_have_ended(wish):
 
 def test_an_idle_window_drains_at_once():
     window = opened()
-    window.told(Wish.DRAIN, 0.0)
+    window.told(StopMode.DRAIN, 0.0)
 
     assert window.take(0.0) is ENDED
 
@@ -602,7 +602,7 @@ def test_an_idle_window_drains_at_once():
 def test_every_kind_of_end_completes_a_drain(how):
     window = opened(retries=0)
     (token,) = put(window, "a")
-    window.told(Wish.DRAIN, 0.1)
+    window.told(StopMode.DRAIN, 0.1)
     if how == "timeout":
         window.ticked(5.0)
     elif how == "lost":
@@ -865,7 +865,7 @@ def test_without_a_bound_it_waits_as_long_as_it_takes():
 
 @pytest.mark.parametrize("late", [False, True])
 def test_nobody_waits_for_room_in_a_window_that_drains_or_was_closed(late):
-    for end in (lambda each: each.told(Wish.DRAIN, 2.5), lambda each: each.closed(None, 2.5)):
+    for end in (lambda each: each.told(StopMode.DRAIN, 2.5), lambda each: each.closed(None, 2.5)):
         window = opened(max_pending=1, stall_wait=1.0, ack_timeout=60.0)
         put(window, "a")
         full(window)
@@ -925,7 +925,7 @@ def test_a_window_goes_on_from_a_snapshot():
         each.ticked(0.35)
         (again,) = publishes(each)
         answer(each, again.reply, c)
-        each.told(Wish.DRAIN, 0.5)
+        each.told(StopMode.DRAIN, 0.5)
         failed = results(each)
         assert [(one.number, one.outcome.name) for one in failed] == [
             (1, "ACKED"),
@@ -1098,7 +1098,7 @@ class WindowAgainstTruth(RuleBasedStateMachine):
             assert window.deadline is None
 
     def teardown(self):
-        self.window.told(Wish.DRAIN, self.now)
+        self.window.told(StopMode.DRAIN, self.now)
         while self.window.deadline is not None:
             self.now = max(self.now, self.window.deadline)
             self.window.ticked(self.now)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
@@ -193,7 +193,7 @@ def test_an_empty_id_is_none() -> None:
 def test_a_drain_waits_for_what_waits_for_a_link() -> None:
     window = opened()
     window.offered(named("1"), 0.0)
-    window.told(Wish.DRAIN, 0.0)
+    window.told(StopMode.DRAIN, 0.0)
     down(window)
     assert not window.ended
     up(window)
@@ -328,7 +328,7 @@ def test_a_drain_over_a_leader_that_died_ends_soon_after_the_next_one_is_there()
     window = opened(ack_timeout=60.0, max_pending=500)
     for number in range(500):
         window.offered(named(str(number)), 0.0)
-    window.told(Wish.DRAIN, 0.0)
+    window.told(StopMode.DRAIN, 0.0)
     sent(window)
     now = 0.0
     while not window.ended and now < 60.0:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConversationClosed,
     Disconnected,
@@ -15,13 +15,13 @@ from jsproto.errors import (
     PermissionViolation,
 )
 from jsproto.jetstream.delivery.ack import CUMULATIVE, OPEN, SETTLED
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.errors import AlreadySettled, BadRequest
 from jsproto.jetstream.pull.ack_next import AckNext
 from jsproto.jetstream.pull.consume import ConsumeOptions
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 
@@ -115,7 +115,7 @@ def test_the_ack_is_a_pull_in_the_ledger_with_a_token_of_its_own():
     assert rig.port.commands[-1].payload == b"+NXT " + rig.feed.options.template.body(1)
     rig.data()
     assert rig.feed.pulls(0.0) == ()
-    assert rig.feed.ledger.counts == {End.FILLED: 2}
+    assert rig.feed.ledger.counts == {EndReason.FILLED: 2}
 
 
 def test_whoever_takes_without_putting_asks_by_a_plain_pull():
@@ -153,7 +153,7 @@ def test_putting_it_twice_acks_and_asks_once():
 
 
 def test_a_strict_feed_raises_when_it_is_put_twice():
-    rig = Rig(acking=Acking(strict=True))
+    rig = Rig(acking=AckOptions(strict=True))
     rig.data()
     message = rig.take()
     rig.put(message)
@@ -177,7 +177,7 @@ def test_a_second_message_in_hand_is_acked_without_asking_for_two():
 
 
 def test_the_ack_of_all_messages_can_be_a_pull_too():
-    rig = Rig(acking=Acking(policy="all"))
+    rig = Rig(acking=AckOptions(policy="all"))
     rig.data()
     first = rig.take()
     rig.feed.take(0.0)
@@ -264,7 +264,7 @@ def test_an_ack_that_the_server_can_not_read_as_a_pull_ends_it():
         rig.feed.take(0.0)
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 def test_told_to_end_it_still_acks_and_asks_no_more(wish):
     rig = Rig()
     rig.data()
@@ -327,7 +327,7 @@ def test_an_ack_that_asks_and_is_refused_is_told_ends_the_feed_and_leaves_the_me
     rig.feed.refused(message.reply, error, 0.0)
 
     assert message.state is OPEN
-    assert (pull.end, rig.feed.reason) == (End.REFUSED, End.REFUSED)
+    assert (pull.end, rig.feed.reason) == (EndReason.REFUSED, EndReason.REFUSED)
     assert rig.port.notices == [(PullNotice.REFUSED, error)]
     with pytest.raises(PermissionViolation):
         rig.feed.take(0.0)
@@ -342,7 +342,7 @@ def test_a_feed_that_was_put_back_knows_by_which_ack_it_has_asked():
     other.restore(rig.feed.snapshot())
     other.refused(message.reply, PermissionViolation("no", message.reply, "publish"), 0.0)
 
-    assert other.reason is End.REFUSED
+    assert other.reason is EndReason.REFUSED
 
 
 @pytest.mark.parametrize("subject", ["", "$JS.ACK.S.C.1.9.9.1795811553265218855.0"])

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, LocalProtocolError
 from jsproto.jetstream.delivery.ack import ASKED, CUMULATIVE, MUTE, OPEN, SETTLED
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.errors import AlreadySettled
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
@@ -20,7 +20,7 @@ from jsproto.wire.commands import Publish
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 LOST = Disconnected("the link was lost")
-KEEP = Acking(wait=30.0, in_progress=True)
+KEEP = AckOptions(wait=30.0, in_progress=True)
 
 
 class OwnMessage(JsMessage):
@@ -88,11 +88,11 @@ class Rig:
         self.feed.fenced(self.port.fences.popleft(), self.now)
 
 
-def consume(acking: Acking = KEEP, **options) -> Rig:
+def consume(acking: AckOptions = KEEP, **options) -> Rig:
     return Rig(Consume(NEXT, ConsumeOptions(expires=3600.0, idle_heartbeat=30.0, acking=acking, **options)))
 
 
-def fetch(acking: Acking = KEEP, **options) -> Rig:
+def fetch(acking: AckOptions = KEEP, **options) -> Rig:
     return Rig(
         Fetch(NEXT, FetchOptions(max_messages=10, expires=3600.0, idle_heartbeat=0, acking=acking, **options))
     )
@@ -106,7 +106,7 @@ both = pytest.mark.parametrize("make", [consume, fetch])
 
 @both
 def test_without_wishes_the_bare_factory_makes_the_messages(make):
-    rig = make(Acking())
+    rig = make(AckOptions())
 
     assert rig.feed.message is JsMessage
 
@@ -114,7 +114,7 @@ def test_without_wishes_the_bare_factory_makes_the_messages(make):
 @both
 @pytest.mark.parametrize(("policy", "state"), [("none", MUTE), ("all", CUMULATIVE), ("explicit", OPEN)])
 def test_a_message_begins_as_the_ack_policy_has_it(make, policy, state):
-    rig = make(Acking(policy=policy))
+    rig = make(AckOptions(policy=policy))
     rig.data(2)
 
     assert [each.state for each in (*rig.take(), *rig.feed.take_all(0.0))] == [state, state]
@@ -123,7 +123,7 @@ def test_a_message_begins_as_the_ack_policy_has_it(make, policy, state):
 @pytest.mark.parametrize("message", [OwnMessage, partial(OwnMessage)])
 @pytest.mark.parametrize("policy", ["none", "all"])
 def test_a_factory_of_the_users_own_makes_them_all_the_same(message, policy):
-    acking = Acking(policy=policy)
+    acking = AckOptions(policy=policy)
     rig = Rig(Consume(NEXT, ConsumeOptions(acking=acking), message))
     rig.data()
     (taken,) = rig.take()
@@ -142,7 +142,7 @@ def test_a_message_without_a_state_cannot_be_looked_after():
 
 
 def test_B104_no_ack_goes_to_a_consumer_that_wants_none():
-    rig = consume(Acking(policy="none", wait=30.0, in_progress=True))
+    rig = consume(AckOptions(policy="none", wait=30.0, in_progress=True))
     rig.data(3)
     (message,) = rig.take()
 
@@ -152,7 +152,7 @@ def test_B104_no_ack_goes_to_a_consumer_that_wants_none():
 
 
 def test_with_ack_policy_all_an_ack_settles_what_is_before_it():
-    rig = consume(Acking(policy="all"))
+    rig = consume(AckOptions(policy="all"))
     rig.data(3)
     first, second, third = rig.take(3)
     assert second.settle_by(lambda _: None)
@@ -164,7 +164,7 @@ def test_with_ack_policy_all_an_ack_settles_what_is_before_it():
 
 @both
 def test_a_strict_feed_raises_where_a_message_is_settled_twice(make):
-    rig = make(Acking(strict=True))
+    rig = make(AckOptions(strict=True))
     rig.data()
     (message,) = rig.take()
     assert message.settle_by(lambda _: None)
@@ -175,7 +175,7 @@ def test_a_strict_feed_raises_where_a_message_is_settled_twice(make):
 
 def test_in_progress_without_a_time_to_go_by_is_refused_when_the_feed_is_made():
     with pytest.raises(InvalidConfig, match="ack_wait"):
-        consume(Acking(in_progress=True))
+        consume(AckOptions(in_progress=True))
 
 
 # ------------------------------------------------------------------ in progress
@@ -287,7 +287,7 @@ def test_messages_at_hand_of_an_ended_feed_are_kept_in_progress_as_long_as_they_
 
 
 def test_a_feed_that_keeps_nothing_is_finished_when_it_ends():
-    rig = fetch(Acking(wait=30.0))
+    rig = fetch(AckOptions(wait=30.0))
     rig.data(10)
     rig.feed.take_all(0.0)
 
@@ -297,7 +297,7 @@ def test_a_feed_that_keeps_nothing_is_finished_when_it_ends():
 
 @both
 def test_closing_can_give_back_what_is_in_hand_too(make):
-    rig = make(Acking(wait=30.0, in_progress=True, nak_held=True))
+    rig = make(AckOptions(wait=30.0, in_progress=True, nak_held=True))
     rig.data(4)
     taken = rig.take(3)
     taken[0].state = SETTLED
@@ -314,7 +314,7 @@ def test_closing_can_give_back_what_is_in_hand_too(make):
 
 @both
 def test_closing_with_that_wish_and_empty_hands_says_nothing(make):
-    rig = make(Acking(wait=30.0, in_progress=True, nak_held=True))
+    rig = make(AckOptions(wait=30.0, in_progress=True, nak_held=True))
     rig.notices()
     rig.feed.closed(None, rig.now)
 
@@ -333,10 +333,10 @@ def test_closing_without_that_wish_leaves_the_users_messages_to_the_user(make):
 
 
 def test_a_drain_gives_back_nothing_that_is_in_hand():
-    rig = consume(Acking(wait=30.0, in_progress=True, nak_held=True))
+    rig = consume(AckOptions(wait=30.0, in_progress=True, nak_held=True))
     rig.data(2)
     rig.take()
-    rig.feed.told(Wish.DRAIN, rig.now)
+    rig.feed.told(StopMode.DRAIN, rig.now)
     rig.fence()
 
     assert rig.said(b"-NAK") == []
@@ -360,7 +360,7 @@ def test_the_end_of_the_connection_lets_go_of_everything(make):
 
 
 def test_messages_that_age_are_a_notice_once_a_spell_and_less_is_asked_for():
-    rig = consume(Acking(wait=30.0), max_messages=8)
+    rig = consume(AckOptions(wait=30.0), max_messages=8)
     rig.data(8)
     rig.notices()
     rig.passes(29.0)
@@ -383,7 +383,7 @@ def test_messages_that_age_are_a_notice_once_a_spell_and_less_is_asked_for():
 
 
 def test_a_new_spell_is_a_new_notice():
-    rig = consume(Acking(wait=30.0), max_messages=1)
+    rig = consume(AckOptions(wait=30.0), max_messages=1)
     for _ in range(2):
         rig.data()
         rig.passes(40.0)
@@ -395,7 +395,7 @@ def test_a_new_spell_is_a_new_notice():
 
 
 def test_bytes_are_not_bounded_anew_for_a_message_must_fit():
-    rig = consume(Acking(wait=30.0), max_bytes=1000)
+    rig = consume(AckOptions(wait=30.0), max_bytes=1000)
     rig.data()
     rig.passes(30.0)
 
@@ -404,7 +404,7 @@ def test_bytes_are_not_bounded_anew_for_a_message_must_fit():
 
 
 def test_who_takes_in_time_is_told_nothing():
-    rig = consume(Acking(wait=30.0))
+    rig = consume(AckOptions(wait=30.0))
     for _ in range(20):
         rig.data(3)
         rig.passes(5.0)
@@ -419,7 +419,7 @@ def test_who_takes_in_time_is_told_nothing():
 @both
 @pytest.mark.parametrize("policy", ["explicit", "all"])
 def test_a_feed_that_was_put_back_goes_on_with_what_was_in_hand(make, policy):
-    rig = make(Acking(policy=policy, wait=30.0, in_progress=True))
+    rig = make(AckOptions(policy=policy, wait=30.0, in_progress=True))
     rig.data(3)
     rig.take(2)
     rig.passes(10.0)
@@ -454,7 +454,7 @@ def test_putting_back_twice_wraps_the_factory_once():
 
 @both
 def test_open_pulls_can_be_looked_at(make):
-    rig = make(Acking())
+    rig = make(AckOptions())
     rig.now = 4.0
     rig.data(3)
     (pull,) = rig.feed.pulls(rig.now)

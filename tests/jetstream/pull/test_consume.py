@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
@@ -18,7 +18,7 @@ from jsproto.errors import (
 )
 from jsproto.jetstream import errors
 from jsproto.jetstream.api import errors as api_errors
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.gaps import Gap
 from jsproto.jetstream.pull.consume import (
@@ -30,7 +30,7 @@ from jsproto.jetstream.pull.consume import (
     OnDeleted,
 )
 from jsproto.jetstream.pull.request import PullNotice
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
@@ -481,7 +481,7 @@ def test_b025_a_bad_request_ends_the_consume_with_the_servers_text():
     assert rig.said() == [Unsub("2"), Ping()]
     with pytest.raises(errors.BadRequest, match="heartbeat value too large"):
         rig.consume.take(0.0)
-    assert (rig.consume.reason, rig.notices()) == (End.FATAL, [PullNotice.REFUSED])
+    assert (rig.consume.reason, rig.notices()) == (EndReason.FATAL, [PullNotice.REFUSED])
     assert rig.run_to(100.0) == 0
 
 
@@ -807,7 +807,7 @@ def test_a_pull_whose_end_was_never_told_is_over_at_its_own_deadline():
     rig.tick(11.0)
 
     assert [pull["batch"] for pull in rig.pulls()] == [10]
-    assert rig.consume.ledger.counts == {End.DEADLINE: 1}
+    assert rig.consume.ledger.counts == {EndReason.DEADLINE: 1}
 
 
 # ------------------------------------------------------------------ the link
@@ -881,7 +881,7 @@ def test_b034_a_missing_permission_ends_the_consume():
     assert (rig.notices(), rig.said(), rig.consume.reason) == (
         [PullNotice.ACK_REFUSED, PullNotice.REFUSED],
         [Unsub("2"), Ping()],
-        End.REFUSED,
+        EndReason.REFUSED,
     )
     with pytest.raises(PermissionViolation):
         rig.consume.take(0.1)
@@ -914,7 +914,7 @@ def test_an_inbox_that_may_not_be_subscribed_ends_the_consume():
     rig = Rig()
     rig.consume.refused("_INBOX.P.1.1.*", PermissionViolation("no"), 0.1)
 
-    assert rig.consume.reason is End.REFUSED
+    assert rig.consume.reason is EndReason.REFUSED
 
 
 # ------------------------------------------------------------------ gaps
@@ -992,12 +992,12 @@ def test_b020_ends_may_come_in_any_order_and_count_once():
     rig = Rig()
     rig.status(409, "Consumer Deleted")
     rig.said()
-    rig.consume.told(Wish.STOP, 0.0)
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     rig.consume.closed(None, 0.0)
     rig.consume.closed(None, 0.0)
 
-    assert (rig.said(), rig.consume.reason) == ([], End.DELETED)
+    assert (rig.said(), rig.consume.reason) == ([], EndReason.DELETED)
     with pytest.raises(errors.ConsumerDeleted):
         rig.consume.take(0.0)
 
@@ -1006,14 +1006,14 @@ def test_b022_a_drain_hands_out_what_is_there_and_then_ends():
     rig = Rig(max_messages=10)
     rig.data(3)
     rig.said()
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     assert rig.said() == [Unsub("2"), Ping()]
     rig.data(1)
     assert rig.consume.deadline is None
     rig.tick(100.0)
     assert (rig.take(1), rig.said()) == ([1], [])
     rig.fence()
-    assert (rig.take(3), rig.consume.take(0.0), rig.consume.reason) == ([2, 3, 4], ENDED, End.CLOSED)
+    assert (rig.take(3), rig.consume.take(0.0), rig.consume.reason) == ([2, 3, 4], ENDED, EndReason.CLOSED)
     assert rig.said() == []
 
 
@@ -1021,19 +1021,19 @@ def test_b209_a_drain_without_a_link_ends_when_the_buffer_is_taken():
     rig = Rig()
     rig.data(1)
     rig.down(1.0)
-    rig.consume.told(Wish.DRAIN, 1.0)
+    rig.consume.told(StopMode.DRAIN, 1.0)
     assert (rig.take(1), rig.consume.take(1.0), rig.consume.finished) == ([1], ENDED, True)
 
     other = Rig()
-    other.consume.told(Wish.DRAIN, 0.0)
+    other.consume.told(StopMode.DRAIN, 0.0)
     other.down(1.0)
     assert (other.consume.take(1.0), other.consume.finished) == (ENDED, True)
 
 
 def test_a_drain_can_be_cut_short():
     rig = Rig()
-    rig.consume.told(Wish.DRAIN, 0.0)
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     rig.consume.closed(None, 0.0)
     rig.fence()
     assert not rig.consume.finished
@@ -1056,12 +1056,12 @@ def test_what_comes_when_it_can_not_be_given_back_is_counted():
 def test_b041_a_stop_ends_when_the_open_pull_has_ended():
     rig = Rig(max_messages=3, expires=5.0)
     rig.data(1)
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
     assert not rig.consume.ended
     rig.take(1)
     rig.status(408, "Request Timeout", pending(2))
 
-    assert (rig.consume.ended, rig.consume.reason) == (True, End.CLOSED)
+    assert (rig.consume.ended, rig.consume.reason) == (True, EndReason.CLOSED)
     assert rig.run_to(100.0) == 1  # the first
     rig.fence()
     assert rig.consume.finished
@@ -1070,7 +1070,7 @@ def test_b041_a_stop_ends_when_the_open_pull_has_ended():
 def test_b041_a_stop_ends_no_later_than_the_alarm():
     rig = Rig(max_messages=3, expires=5.0)
     rig.said()
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
     assert rig.consume.deadline == 5.0
     rig.tick(5.0)
 
@@ -1079,7 +1079,7 @@ def test_b041_a_stop_ends_no_later_than_the_alarm():
 
 def test_a_stop_ends_with_the_last_message_that_was_asked_for():
     rig = Rig(max_messages=3)
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
     rig.data(3)
 
     assert rig.consume.ended
@@ -1089,15 +1089,15 @@ def test_a_stop_ends_with_the_last_message_that_was_asked_for():
 def test_a_stop_with_nothing_open_ends_at_once():
     rig = Rig(max_messages=3)
     rig.data(3)
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
 
     assert (rig.consume.ended, rig.take(3), rig.consume.take(0.0)) == (True, [1, 2, 3], ENDED)
 
 
 def test_a_stop_ends_with_the_link():
     rig = Rig(max_messages=3)
-    rig.consume.told(Wish.STOP, 0.0)
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
     rig.down(0.1)
 
     assert (rig.consume.ended, rig.consume.finished) == (True, True)
@@ -1105,8 +1105,8 @@ def test_a_stop_ends_with_the_link():
 
 def test_a_stop_can_become_a_drain():
     rig = Rig(max_messages=3)
-    rig.consume.told(Wish.STOP, 0.0)
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     rig.fence()
 
     assert (rig.consume.ended, rig.consume.finished) == (True, True)
@@ -1123,14 +1123,14 @@ def test_a_close_behind_a_lost_link_needs_no_fence():
 def test_a_fence_of_somebody_else_ends_nothing():
     rig = Rig()
     rig.consume.fenced(77, 0.0)
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     rig.consume.fenced(77, 0.0)
 
     assert not rig.consume.ended
 
 
 def test_a_consume_that_was_never_opened_can_be_ended():
-    for end in (lambda c: c.closed(None, 0.0), lambda c: c.told(Wish.DRAIN, 0.0)):
+    for end in (lambda c: c.closed(None, 0.0), lambda c: c.told(StopMode.DRAIN, 0.0)):
         consume = Rig(opened=False).consume
         end(consume)
         assert (consume.finished, consume.take(0.0)) == (True, ENDED)
@@ -1140,13 +1140,13 @@ def test_a_closed_connection_is_the_error_behind_the_last_message():
     rig = Rig()
     rig.data(1)
     rig.consume.closed(ConnectionClosed("closed"), 0.0)
-    assert (rig.take(1), rig.consume.reason) == ([1], End.DISCONNECTED)
+    assert (rig.take(1), rig.consume.reason) == ([1], EndReason.DISCONNECTED)
     with pytest.raises(ConnectionClosed):
         rig.consume.take(0.0)
 
     other = Rig()
     other.consume.closed(LocalProtocolError("no"), 0.0)
-    assert other.consume.reason is End.CLOSED
+    assert other.consume.reason is EndReason.CLOSED
 
 
 def test_the_users_message_can_be_of_a_class_of_his_own():
@@ -1168,7 +1168,7 @@ def test_the_users_message_can_be_of_a_class_of_his_own():
 @pytest.mark.parametrize("said", [(409, "Leadership Change"), (503, "")])
 def test_what_the_server_says_to_one_that_has_ended_sets_no_time_that_nobody_acts_on(said):
     rig = Rig(max_messages=2)
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
     rig.status(*said)
     rig.tick(60.0)
 
@@ -1203,7 +1203,7 @@ OPTIONS = st.sampled_from(
         {"max_messages": 3},
         {"max_bytes": 400},
         {"max_messages": 5, "within_bytes": 300, "watch_gaps": True},
-        {"max_messages": 3, "stop_after": 5, "acking": Acking(policy="all", wait=3.0, in_progress=True)},
+        {"max_messages": 3, "stop_after": 5, "acking": AckOptions(policy="all", wait=3.0, in_progress=True)},
     ]
 )
 
@@ -1233,7 +1233,7 @@ def test_a_snapshot_put_back_at_every_step_changes_nothing(events, options):
             elif event == "up" and not rig.port.up:
                 rig.up()
             elif event in {"drain", "stop"}:
-                rig.consume.told(Wish[event.upper()], rig.now)
+                rig.consume.told(StopMode[event.upper()], rig.now)
             elif event == "close":
                 rig.consume.closed(None, rig.now)
             elif event == "fence" and rig.port.fences:
@@ -1259,7 +1259,7 @@ def test_no_more_than_wished_is_ever_asked_for_and_the_end_comes_with_the_last_o
     assert rig.take(4) == [1, 2, 3, 4]
     assert [each["batch"] for each in rig.pulls()] == [2]
     rig.data(2)
-    assert (rig.consume.ended, rig.consume.reason) == (True, End.FILLED)
+    assert (rig.consume.ended, rig.consume.reason) == (True, EndReason.FILLED)
     assert rig.take(2) == [5, 6]
     assert rig.consume.take(rig.now) is ENDED
     rig.fence()
@@ -1285,7 +1285,7 @@ def test_by_bytes_the_wish_bounds_the_batch():
     rig.data(2, size=100)
     rig.take(2)
     rig.data(1, size=100)
-    assert rig.consume.reason is End.FILLED
+    assert rig.consume.reason is EndReason.FILLED
 
 
 def test_what_comes_beyond_the_wish_goes_back():
@@ -1305,10 +1305,10 @@ def test_what_comes_beyond_the_wish_goes_back():
 
 def test_told_to_stop_it_ends_once_though_the_last_message_comes_then():
     rig = Rig(max_messages=2, stop_after=2)
-    rig.consume.told(Wish.STOP, rig.now)
+    rig.consume.told(StopMode.STOP, rig.now)
     rig.data(2)
 
-    assert (rig.consume.ended, rig.consume.reason) == (True, End.CLOSED)
+    assert (rig.consume.ended, rig.consume.reason) == (True, EndReason.CLOSED)
     assert rig.take(2) == [1, 2]
 
 
@@ -1406,7 +1406,7 @@ def test_bytes_that_a_silent_pull_did_not_bring_are_asked_for_again():
     rig.tick(33.0)
 
     assert [pull["max_bytes"] for pull in rig.pulls()] == [1000]
-    assert rig.consume.ledger.counts == {End.DEADLINE: 1}
+    assert rig.consume.ledger.counts == {EndReason.DEADLINE: 1}
 
 
 def test_a_refusal_is_told_with_its_error():
@@ -1422,25 +1422,25 @@ def test_a_drain_ends_as_closed_by_the_user_on_every_way(way):
     rig = Rig(opened=way != "unopened")
     if way == "without a link":
         rig.down()
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     if way == "fence":
         rig.fence()
     elif way == "down":
         rig.down()
 
-    assert rig.consume.reason is End.CLOSED
+    assert rig.consume.reason is EndReason.CLOSED
 
 
 def test_a_drain_ends_the_open_pulls_at_once_and_waits_for_no_deadline():
     rig = Rig(max_messages=10)
     rig.status(503)
-    rig.consume.told(Wish.DRAIN, 0.0)
+    rig.consume.told(StopMode.DRAIN, 0.0)
     assert (rig.consume.pulls(0.0), rig.consume.deadline) == ((), None)
     other = Rig(max_messages=10)
-    other.consume.told(Wish.DRAIN, 0.0)
+    other.consume.told(StopMode.DRAIN, 0.0)
 
     assert (other.consume.pulls(0.0), other.consume.deadline) == ((), None)
-    assert other.consume.ledger.counts == {End.CLOSED: 1}
+    assert other.consume.ledger.counts == {EndReason.CLOSED: 1}
 
 
 def test_a_stop_waits_for_open_pulls_and_for_no_delay():
@@ -1450,7 +1450,7 @@ def test_a_stop_waits_for_open_pulls_and_for_no_delay():
     rig.take(2)
     rig.status(503)
     assert rig.consume.deadline == 0.25
-    rig.consume.told(Wish.STOP, 0.0)
+    rig.consume.told(StopMode.STOP, 0.0)
 
     assert list(rig.consume.ledger.open) == [first]
     assert rig.consume.deadline == 30.0
@@ -1504,7 +1504,7 @@ def test_a_byte_budget_that_is_used_up_exactly_ends_its_pull_without_a_word():
     rig.data(2, size=500)
 
     assert rig.consume.pulls(0.0) == ()
-    assert rig.consume.ledger.counts == {End.BYTES_SPENT: 1}
+    assert rig.consume.ledger.counts == {EndReason.BYTES_SPENT: 1}
 
 
 def test_a_full_batch_gives_back_the_bytes_that_it_left_over_though_another_pull_is_open():
@@ -1692,7 +1692,7 @@ def test_pulls_that_silence_ended_are_counted_as_that():
     rig = Rig(expires=30.0, idle_heartbeat=1.0)
     rig.tick(2.0)
 
-    assert rig.consume.ledger.counts == {End.SILENT: 1}
+    assert rig.consume.ledger.counts == {EndReason.SILENT: 1}
 
 
 def test_a_lost_pin_leaves_none():
@@ -1728,7 +1728,7 @@ def test_a_pull_that_is_overdue_and_after_which_nothing_came_takes_its_inbox_wit
 
     assert rig.port.sid != before
     assert [type(each) for each in rig.said()] == [Unsub, Sub, Publish]
-    assert rig.consume.ledger.counts == {End.DEADLINE: 1}
+    assert rig.consume.ledger.counts == {EndReason.DEADLINE: 1}
     rig.data(1, sid=before)
     assert (rig.consume.asked, rig.consume.readable) == (1, 1)
 
@@ -1756,7 +1756,7 @@ def test_a_fresh_inbox_for_an_overdue_pull_postpones_no_alarm():
     rig.tick(10.0)
 
     assert rig.notices() == [PullNotice.HEARTBEAT_MISSED]
-    assert rig.consume.ledger.counts == {End.DEADLINE: 1, End.SILENT: 1}
+    assert rig.consume.ledger.counts == {EndReason.DEADLINE: 1, EndReason.SILENT: 1}
 
 
 # ------------------------------------------------------------------ a consumer that is not there
@@ -1786,7 +1786,7 @@ def test_a_consumer_that_is_not_there_ends_it_with_a_typed_error(err_code, kind)
     answered(rig, reply, gone(err_code))
 
     assert rig.notices() == [PullNotice.NO_RESPONDERS, PullNotice.CONSUMER_DELETED]
-    assert rig.consume.reason is End.DELETED
+    assert rig.consume.reason is EndReason.DELETED
     with pytest.raises(kind):
         rig.consume.take(rig.now)
 
@@ -1853,7 +1853,7 @@ def test_an_answer_to_an_older_question_or_behind_the_end_says_nothing():
     [second] = asked(rig)
     answered(rig, first, gone())
     assert not rig.consume.ended
-    rig.consume.told(Wish.DRAIN, rig.now)
+    rig.consume.told(StopMode.DRAIN, rig.now)
     answered(rig, second, gone())
 
     assert (rig.consume.state, rig.consume.error) == (ConsumeState.DRAINING, None)

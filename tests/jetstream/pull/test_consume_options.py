@@ -9,7 +9,7 @@ from attrs import evolve
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.jetstream.pull.fetch_options import FetchOptions
 
@@ -18,7 +18,7 @@ def test_a_consumer_without_limits_changes_nothing_but_what_is_known_of_acks():
     options = ConsumeOptions()
     known = options.within(ConsumerConfig(ack_policy="explicit", ack_wait=timedelta(seconds=30)))
 
-    assert known == ConsumeOptions(acking=Acking(policy="explicit", wait=30.0), pinned=False)
+    assert known == ConsumeOptions(acking=AckOptions(policy="explicit", wait=30.0), pinned=False)
 
 
 @pytest.mark.parametrize(

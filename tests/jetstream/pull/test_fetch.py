@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
@@ -17,7 +17,7 @@ from jsproto.errors import (
     PermissionViolation,
 )
 from jsproto.jetstream import errors
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.jetstream.pull.fetch import (
@@ -31,7 +31,7 @@ from jsproto.jetstream.pull.fetch import (
 )
 from jsproto.jetstream.pull.fetch_options import AT_ONCE
 from jsproto.jetstream.pull.request import PullNotice, message_size
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
@@ -116,7 +116,7 @@ def test_a_copy_that_fills_the_fetch_is_told_too():
     fetch.delivered(delivered(fetch, (4, 1)), 0.1)
     fetch.delivered(delivered(fetch, (4, 2)), 1.1)
 
-    assert (fetch.reason, fetch.port.notices) == (End.FILLED, [(PullNotice.REDELIVERED, 1)])
+    assert (fetch.reason, fetch.port.notices) == (EndReason.FILLED, [(PullNotice.REDELIVERED, 1)])
 
 
 def test_copies_at_the_end_of_a_run_are_seen():
@@ -129,7 +129,7 @@ def test_copies_at_the_end_of_a_run_are_seen():
 
 @pytest.mark.parametrize("wait", [None, 5.0])
 def test_what_was_with_another_reader_before_is_no_copy(wait):
-    fetch = started(max_messages=9, expires=5.0, acking=Acking(wait=wait))
+    fetch = started(max_messages=9, expires=5.0, acking=AckOptions(wait=wait))
     fetch.delivered(delivered(fetch, (4, 3), (7, 1)), 0.1)
     fetch.delivered(delivered(fetch, (3, 2), (8, 1)), 1.1)
     fetch.delivered(delivered(fetch, (9, 1)), 1.2)
@@ -138,7 +138,7 @@ def test_what_was_with_another_reader_before_is_no_copy(wait):
 
 
 def test_nothing_comes_again_before_a_known_ack_wait_is_over():
-    fetch = started(max_messages=9, expires=5.0, acking=Acking(wait=1.0))
+    fetch = started(max_messages=9, expires=5.0, acking=AckOptions(wait=1.0))
     fetch.delivered(delivered(fetch, (4, 1)), 0.1)
     fetch.delivered(delivered(fetch, (5, 2)), 1.0)
     assert fetch.port.notices == []
@@ -261,7 +261,7 @@ def test_a_full_batch_ends_the_fetch_at_once():
     fetch = started(max_messages=3)
     fetch.delivered(data(fetch, 1, 2, 3), 0.1)
 
-    assert (fetch.reason, fetch.ended, fetch.finished, fetch.readable) == (End.FILLED, True, True, 3)
+    assert (fetch.reason, fetch.ended, fetch.finished, fetch.readable) == (EndReason.FILLED, True, True, 3)
     assert fetch.port.commands[2:] == [Unsub("2")]
     assert taken(fetch) == [1, 2, 3]
     assert fetch.take(0.1) is ENDED
@@ -283,15 +283,15 @@ def test_an_expired_pull_gives_what_there_is_and_no_error():
     fetch.delivered([*data(fetch, 1, 2), status(fetch, 408, "Request Timeout", pending(3))], 1.0)
 
     assert taken(fetch) == [1, 2]
-    assert (fetch.take(1.0), fetch.reason, fetch.cause) == (ENDED, End.EXPIRED, None)
+    assert (fetch.take(1.0), fetch.reason, fetch.cause) == (ENDED, EndReason.EXPIRED, None)
     assert fetch.finished
 
 
 @pytest.mark.parametrize(
     ("code", "text", "headers", "reason"),
     [
-        (404, "No Messages", "", End.NO_MESSAGES),
-        (408, "Request Timeout", pending(5), End.EXPIRED),
+        (404, "No Messages", "", EndReason.NO_MESSAGES),
+        (408, "Request Timeout", pending(5), EndReason.EXPIRED),
     ],
 )
 def test_b049_a_partial_no_wait_batch_ends_well_on_old_and_new_servers(code, text, headers, reason):
@@ -306,7 +306,7 @@ def test_b047_requests_pending_ends_a_no_wait_fetch():
     fetch = started(max_messages=5, mode=FetchMode.NO_WAIT)
     fetch.delivered([status(fetch, 408, "Requests Pending")], 0.1)
 
-    assert (fetch.take(0.1), fetch.reason) == (ENDED, End.REQUESTS_PENDING)
+    assert (fetch.take(0.1), fetch.reason) == (ENDED, EndReason.REQUESTS_PENDING)
 
 
 def test_b047_requests_pending_is_waited_for_when_there_is_time():
@@ -316,9 +316,9 @@ def test_b047_requests_pending_is_waited_for_when_there_is_time():
 
     assert pulls(fetch)[1] == {"batch": 5, "expires": 2_500_000_000}
     assert first is not None
-    assert first.end is End.REQUESTS_PENDING
+    assert first.end is EndReason.REQUESTS_PENDING
     fetch.delivered(data(fetch, 1, 2, 3, 4, 5), 1.0)
-    assert (taken(fetch), fetch.reason) == ([1, 2, 3, 4, 5], End.FILLED)
+    assert (taken(fetch), fetch.reason) == ([1, 2, 3, 4, 5], EndReason.FILLED)
 
 
 def test_b047_who_waits_behind_others_is_not_told_of_them_again_and_asks_in_no_loop():
@@ -326,14 +326,14 @@ def test_b047_who_waits_behind_others_is_not_told_of_them_again_and_asks_in_no_l
     for _ in range(2):
         fetch.delivered([status(fetch, 408, "Requests Pending")], 0.5)
 
-    assert (fetch.reason, len(pulls(fetch))) == (End.REQUESTS_PENDING, 2)
+    assert (fetch.reason, len(pulls(fetch))) == (EndReason.REQUESTS_PENDING, 2)
 
 
 def test_requests_pending_with_no_time_left_is_an_end():
     fetch = started(max_messages=5, mode=FetchMode.DRAIN_THEN_WAIT, expires=3.0)
     fetch.delivered([status(fetch, 408, "Requests Pending")], 3.1)
 
-    assert (fetch.reason, len(pulls(fetch))) == (End.REQUESTS_PENDING, 1)
+    assert (fetch.reason, len(pulls(fetch))) == (EndReason.REQUESTS_PENDING, 1)
 
 
 def test_b055_never_more_than_asked_for_over_all_requests():
@@ -350,7 +350,7 @@ def test_bytes_used_up_exactly_are_a_silent_end():
     frame = ("2", "s.a", "$JS.ACK.S.C.1.2.2.1795811553265218855.1", None, b"x" * 200)
     fetch.delivered([frame, frame], 0.1)
 
-    assert (fetch.reason, fetch.size, fetch.finished) == (End.BYTES_SPENT, 484, True)
+    assert (fetch.reason, fetch.size, fetch.finished) == (EndReason.BYTES_SPENT, 484, True)
 
 
 def test_a_message_that_does_not_fit_any_more_is_a_good_end():
@@ -358,7 +358,7 @@ def test_a_message_that_does_not_fit_any_more_is_a_good_end():
     fetch.delivered(data(fetch, 1, payload=b"x" * 200), 0.1)
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(999_999, 58))], 0.1)
 
-    assert (taken(fetch), fetch.reason, fetch.cause) == ([1], End.BYTES_SPENT, None)
+    assert (taken(fetch), fetch.reason, fetch.cause) == ([1], EndReason.BYTES_SPENT, None)
 
 
 @pytest.mark.parametrize("headers", [pending(1_000_000, 100), ""])
@@ -366,7 +366,7 @@ def test_a_message_larger_than_the_whole_budget_is_an_error(headers):
     fetch = started(max_bytes=100, expires=1.0)
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", headers)], 0.1)
 
-    assert fetch.reason is End.TOO_LARGE
+    assert fetch.reason is EndReason.TOO_LARGE
     with pytest.raises(errors.MessageTooLarge):
         fetch.take(0.1)
 
@@ -375,17 +375,17 @@ def test_a_full_batch_with_bytes_left_waits_for_the_word_that_still_comes():
     fetch = started(max_messages=2, max_bytes=100_000, expires=1.0)
     fetch.delivered(data(fetch, 1, 2), 0.1)
 
-    assert (fetch.reason, fetch.ended, fetch.finished) == (End.FILLED, True, False)
+    assert (fetch.reason, fetch.ended, fetch.finished) == (EndReason.FILLED, True, False)
     fetch.delivered([status(fetch, 409, "Batch Completed", pending(0, 99_000))], 0.1)
     fenced(fetch)
-    assert (fetch.reason, fetch.finished) == (End.FILLED, True)
+    assert (fetch.reason, fetch.finished) == (EndReason.FILLED, True)
 
 
 def test_batch_completed_ends_a_fetch_that_counted_otherwise():
     fetch = started(max_messages=2, max_bytes=100_000, expires=1.0)
     fetch.delivered([status(fetch, 409, "Batch Completed", pending(0, 99_000))], 0.1)
 
-    assert fetch.reason is End.FILLED
+    assert fetch.reason is EndReason.FILLED
 
 
 def test_the_pin_id_is_kept_for_the_next_fetch_and_not_charged():
@@ -413,21 +413,21 @@ def test_b056_a_limit_exceeded_is_raised_at_once_with_the_servers_text():
         "Exceeded MaxRequestBatch of 2",
         2,
     )
-    assert fetch.reason is End.REFUSED
+    assert fetch.reason is EndReason.REFUSED
 
 
 @pytest.mark.parametrize(
     ("code", "text", "error", "reason"),
     [
-        (409, "Consumer Deleted", errors.ConsumerDeleted, End.DELETED),
-        (409, "Consumer is push based", errors.ConsumerIsPush, End.FATAL),
-        (409, "Leadership Change", errors.LeadershipChanged, End.RESET),
-        (409, "Server Shutdown", errors.ServerShutdown, End.RESET),
-        (400, "Bad Request - heartbeat value too large", errors.BadRequest, End.FATAL),
-        (412, "Required Api Level", errors.ApiLevelRefused, End.FATAL),
-        (423, "Nats-Pin-Id mismatch", errors.PinLost, End.PIN_LOST),
-        (503, "", NoResponders, End.NO_RESPONDERS),
-        (599, "Never Heard Of", errors.UnknownStatus, End.UNKNOWN),
+        (409, "Consumer Deleted", errors.ConsumerDeleted, EndReason.DELETED),
+        (409, "Consumer is push based", errors.ConsumerIsPush, EndReason.FATAL),
+        (409, "Leadership Change", errors.LeadershipChanged, EndReason.RESET),
+        (409, "Server Shutdown", errors.ServerShutdown, EndReason.RESET),
+        (400, "Bad Request - heartbeat value too large", errors.BadRequest, EndReason.FATAL),
+        (412, "Required Api Level", errors.ApiLevelRefused, EndReason.FATAL),
+        (423, "Nats-Pin-Id mismatch", errors.PinLost, EndReason.PIN_LOST),
+        (503, "", NoResponders, EndReason.NO_RESPONDERS),
+        (599, "Never Heard Of", errors.UnknownStatus, EndReason.UNKNOWN),
     ],
 )
 def test_a_status_that_is_an_error_is_raised_if_nothing_came(code, text, error, reason):
@@ -443,7 +443,7 @@ def test_messages_at_hand_are_given_with_the_reason_and_no_error_is_raised():
     fetch = started(max_messages=10)
     fetch.delivered([*data(fetch, 1, 2), status(fetch, 409, "Consumer Deleted")], 0.1)
 
-    assert (taken(fetch), fetch.reason, fetch.error) == ([1, 2], End.DELETED, None)
+    assert (taken(fetch), fetch.reason, fetch.error) == ([1, 2], EndReason.DELETED, None)
     assert isinstance(fetch.cause, errors.ConsumerDeleted)
 
 
@@ -462,7 +462,7 @@ def test_a_missing_permission_ends_the_fetch():
     fetch.refused(NEXT, PermissionViolation("no", NEXT), 0.1)
     fetch.refused(NEXT, PermissionViolation("again", NEXT), 0.1)
 
-    assert fetch.reason is End.REFUSED
+    assert fetch.reason is EndReason.REFUSED
     with pytest.raises(PermissionViolation, match="no"):
         fetch.take(0.1)
 
@@ -486,7 +486,7 @@ def test_b044_two_fetches_have_two_inboxes_and_two_tokens():
     second.port = Port(2)
     second.opened(1.3)
 
-    assert (first.reason, first.take(1.2)) == (End.DEADLINE, ENDED)
+    assert (first.reason, first.take(1.2)) == (EndReason.DEADLINE, ENDED)
     assert first.pull is not None
     assert second.pull is not None
     assert first.pull.token != second.pull.token
@@ -510,7 +510,7 @@ def test_a_stored_message_with_a_forged_status_line_is_a_message():
     fetch = started(max_messages=1)
     fetch.delivered(data(fetch, 1, block=b"NATS/1.0 404 No Messages\r\n\r\n", payload=b""), 0.1)
 
-    assert (taken(fetch), fetch.reason) == ([1], End.FILLED)
+    assert (taken(fetch), fetch.reason) == ([1], EndReason.FILLED)
 
 
 def test_frames_that_are_neither_message_nor_status_are_counted():
@@ -532,7 +532,7 @@ def test_a_status_after_the_end_changes_nothing():
     fetch.delivered([frame], 0.1)
     fetch.delivered([frame], 0.2)
 
-    assert (fetch.reason, fetch.strays) == (End.EXPIRED, 1)
+    assert (fetch.reason, fetch.strays) == (EndReason.EXPIRED, 1)
 
 
 # ------------------------------------------------------------------ time
@@ -550,7 +550,7 @@ def test_b052_the_local_deadline_lies_behind_the_servers():
 def test_b052_what_comes_after_the_end_goes_back_to_the_server():
     fetch = started(max_messages=1, timeout=5.0)
     fetch.ticked(5.0)
-    assert (fetch.reason, fetch.take(5.0), fetch.finished) == (End.DEADLINE, ENDED, False)
+    assert (fetch.reason, fetch.take(5.0), fetch.finished) == (EndReason.DEADLINE, ENDED, False)
     assert fetch.port.commands[3:] == [Unsub("2"), Ping()]
     fetch.delivered(data(fetch, 1), 5.2)
 
@@ -632,7 +632,7 @@ def test_missed_heartbeats_end_the_fetch():
     assert fetch.deadline == 15.0
     fetch.ticked(15.0)
 
-    assert (fetch.reason, fetch.finished) == (End.SILENT, False)
+    assert (fetch.reason, fetch.finished) == (EndReason.SILENT, False)
     with pytest.raises(errors.HeartbeatsMissed, match="nothing came for 10 s"):
         fetch.take(15.0)
 
@@ -649,7 +649,7 @@ def test_a_no_wait_fetch_that_the_server_never_answers_is_closed_here():
     assert fetch.deadline == pytest.approx(2.2)
     fetch.ticked(2.2)
 
-    assert (fetch.reason, fetch.port.commands[2:]) == (End.DEADLINE, [Unsub("2"), Ping()])
+    assert (fetch.reason, fetch.port.commands[2:]) == (EndReason.DEADLINE, [Unsub("2"), Ping()])
 
 
 @given(st.floats(-1e6, 1e6))
@@ -668,7 +668,12 @@ def test_b053_link_loss_ends_a_fetch_at_once_with_what_came():
     fetch.port.up = False
     fetch.link_down(LOST, 1.0)
 
-    assert (taken(fetch), fetch.reason, fetch.cause, fetch.finished) == ([1, 2], End.DISCONNECTED, LOST, True)
+    assert (taken(fetch), fetch.reason, fetch.cause, fetch.finished) == (
+        [1, 2],
+        EndReason.DISCONNECTED,
+        LOST,
+        True,
+    )
 
 
 def test_b053_link_loss_is_an_error_if_nothing_came():
@@ -703,7 +708,7 @@ def test_a_link_that_comes_too_late_is_not_asked_and_the_deadline_says_so():
     fetch.link_down(LOST, 1.15)
     fetch.ticked(1.2)
 
-    assert fetch.reason is End.DISCONNECTED
+    assert fetch.reason is EndReason.DISCONNECTED
     with pytest.raises(Disconnected, match="expected a link within"):
         fetch.take(1.2)
 
@@ -715,7 +720,7 @@ def test_a_fence_that_is_lost_with_its_link_is_not_waited_for():
     fetch.port.up = False
     fetch.link_down(LOST, 0.2)
 
-    assert (fetch.finished, fetch.reason) == (True, End.CLOSED)
+    assert (fetch.finished, fetch.reason) == (True, EndReason.CLOSED)
 
 
 # ------------------------------------------------------------------ the user leaves
@@ -731,7 +736,7 @@ def test_b061_close_gives_back_what_was_not_taken():
 
     assert fetch.port.commands[:2] == [Unsub("2"), Ping()]
     assert [reply.split(".")[5] for reply in naks(fetch)] == ["3", "4", "5"]
-    assert (fetch.reason, fetch.take(0.2), fetch.finished) == (End.CLOSED, ENDED, False)
+    assert (fetch.reason, fetch.take(0.2), fetch.finished) == (EndReason.CLOSED, ENDED, False)
     fenced(fetch)
     assert fetch.finished
 
@@ -743,7 +748,7 @@ def test_leaving_a_filled_fetch_early_gives_back_the_rest():
     fetch.closed(None, 0.2)
     fetch.closed(None, 0.2)
 
-    assert (fetch.reason, fetch.returned, fetch.readable) == (End.FILLED, 2, 0)
+    assert (fetch.reason, fetch.returned, fetch.readable) == (EndReason.FILLED, 2, 0)
 
 
 def test_without_a_link_what_was_not_taken_stays_at_hand():
@@ -760,13 +765,13 @@ def test_a_closed_connection_is_the_error_of_a_fetch_without_messages():
     closed = ConnectionClosed("the connection was closed")
     fetch = started(max_messages=3)
     fetch.closed(closed, 0.1)
-    assert (fetch.reason, fetch.cause) == (End.DISCONNECTED, closed)
+    assert (fetch.reason, fetch.cause) == (EndReason.DISCONNECTED, closed)
     with pytest.raises(ConnectionClosed):
         fetch.take(0.1)
 
     other = started(max_messages=3)
     other.closed(LocalProtocolError("refused"), 0.1)
-    assert other.reason is End.CLOSED
+    assert other.reason is EndReason.CLOSED
 
 
 def test_a_fetch_that_was_never_opened_can_be_closed():
@@ -779,48 +784,48 @@ def test_a_fetch_that_was_never_opened_can_be_closed():
 def test_b211_drain_hands_out_what_comes_before_the_fence():
     fetch = started(max_messages=5)
     fetch.delivered(data(fetch, 1), 0.1)
-    fetch.told(Wish.DRAIN, 0.2)
+    fetch.told(StopMode.DRAIN, 0.2)
     assert fetch.port.commands[2:] == [Unsub("2"), Ping()]
     fetch.delivered(data(fetch, 2), 0.3)
     assert not fetch.ended
     fenced(fetch)
 
-    assert (taken(fetch), fetch.reason, fetch.finished) == ([1, 2], End.CLOSED, True)
+    assert (taken(fetch), fetch.reason, fetch.finished) == ([1, 2], EndReason.CLOSED, True)
 
 
 def test_b209_drain_without_a_link_ends_at_once():
     fetch = started(up=False, max_messages=5)
-    fetch.told(Wish.DRAIN, 0.2)
-    assert (fetch.reason, fetch.finished) == (End.CLOSED, True)
+    fetch.told(StopMode.DRAIN, 0.2)
+    assert (fetch.reason, fetch.finished) == (EndReason.CLOSED, True)
 
     other = started(max_messages=5)
-    other.told(Wish.DRAIN, 0.2)
+    other.told(StopMode.DRAIN, 0.2)
     other.port.up = False
     other.link_down(LOST, 0.3)
-    assert (other.reason, other.finished) == (End.CLOSED, True)
+    assert (other.reason, other.finished) == (EndReason.CLOSED, True)
 
 
 def test_a_drain_can_be_filled_or_cut():
     fetch = started(max_messages=1)
-    fetch.told(Wish.DRAIN, 0.2)
+    fetch.told(StopMode.DRAIN, 0.2)
     fetch.delivered(data(fetch, 1), 0.3)
     fenced(fetch)
-    assert (fetch.reason, fetch.finished) == (End.FILLED, True)
+    assert (fetch.reason, fetch.finished) == (EndReason.FILLED, True)
 
     other = started(max_messages=1)
-    other.told(Wish.DRAIN, 0.2)
+    other.told(StopMode.DRAIN, 0.2)
     other.closed(None, 0.3)
     other.delivered(data(other, 1), 0.3)
-    assert (other.reason, other.returned, other.finished) == (End.CLOSED, 1, False)
+    assert (other.reason, other.returned, other.finished) == (EndReason.CLOSED, 1, False)
 
 
 def test_stop_waits_for_the_pull_that_is_open():
     fetch = started(max_messages=2)
-    fetch.told(Wish.STOP, 0.1)
+    fetch.told(StopMode.STOP, 0.1)
     assert not fetch.ended
     fetch.delivered(data(fetch, 1, 2), 0.3)
 
-    assert fetch.reason is End.FILLED
+    assert fetch.reason is EndReason.FILLED
 
 
 # ------------------------------------------------------------------ next
@@ -899,7 +904,7 @@ def test_a_snapshot_put_back_at_every_step_changes_nothing(events, mode):
                 fetch.port.fences.clear()
                 fetch.link_down(LOST, now)
             elif event == "drain":
-                fetch.told(Wish.DRAIN, now)
+                fetch.told(StopMode.DRAIN, now)
             elif event == "close":
                 fetch.closed(None, now)
             elif event == "fence" and fetch.port.fences:
@@ -968,7 +973,7 @@ def test_a_shorter_request_promises_heartbeats_more_often():
     assert pulls(fetch)[0]["idle_heartbeat"] == 2_000_000_000
     fetch.ticked(130.0)
 
-    assert fetch.reason is End.SILENT
+    assert fetch.reason is EndReason.SILENT
 
 
 def test_the_second_question_asks_for_what_is_still_missing():
@@ -1001,7 +1006,7 @@ def test_bytes_that_come_in_several_parts_add_up():
     assert fetch.pulls(0.0)[0].owed_bytes == size
     fetch.delivered(data(fetch, 2), 0.0)
 
-    assert (fetch.reason, fetch.size) == (End.BYTES_SPENT, 2 * size)
+    assert (fetch.reason, fetch.size) == (EndReason.BYTES_SPENT, 2 * size)
 
 
 def test_without_a_group_a_header_called_like_the_pin_is_charged():
@@ -1022,7 +1027,7 @@ def test_a_message_is_a_sign_of_life():
     assert not fetch.ended
     fetch.ticked(3.5)
 
-    assert fetch.reason is End.SILENT
+    assert fetch.reason is EndReason.SILENT
 
 
 def test_the_factor_says_how_many_heartbeats_may_be_missed():
@@ -1054,7 +1059,7 @@ def test_too_large_is_only_what_the_whole_budget_can_not_hold():
     fetch = started(max_bytes=1000)
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 999))], 0.0)
 
-    assert (fetch.reason, fetch.cause) == (End.BYTES_SPENT, None)
+    assert (fetch.reason, fetch.cause) == (EndReason.BYTES_SPENT, None)
 
 
 def test_what_does_not_fit_behind_a_message_is_a_good_end_though_the_numbers_say_otherwise():
@@ -1062,7 +1067,7 @@ def test_what_does_not_fit_behind_a_message_is_a_good_end_though_the_numbers_say
     fetch.delivered(data(fetch, 1), 0.0)
     fetch.delivered([status(fetch, 409, "Message Size Exceeds MaxBytes", pending(1_000_000, 1000))], 0.0)
 
-    assert (fetch.reason, fetch.cause) == (End.BYTES_SPENT, None)
+    assert (fetch.reason, fetch.cause) == (EndReason.BYTES_SPENT, None)
 
 
 def test_a_pull_that_waits_for_ever_has_no_moment_at_which_it_is_over():
@@ -1105,7 +1110,7 @@ def test_not_waiting_is_bounded_by_what_at_once_means():
     assert fetch.deadline is not None
     assert AT_ONCE < fetch.deadline < AT_ONCE + 1.0
     fetch.ticked(fetch.deadline)
-    assert (fetch.take(9.0), fetch.reason) == (ENDED, End.DEADLINE)
+    assert (fetch.take(9.0), fetch.reason) == (ENDED, EndReason.DEADLINE)
 
 
 @pytest.mark.parametrize(("given", "seconds"), [({"timeout": 9.0}, 9.0), ({"expires": 5.0}, 5.5)])
@@ -1114,7 +1119,9 @@ def test_who_does_not_wait_can_still_say_how_long_an_answer_may_take(given, seco
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"), [(404, End.NO_MESSAGES), (408, End.EXPIRED)], ids=["no messages", "expired"]
+    ("code", "reason"),
+    [(404, EndReason.NO_MESSAGES), (408, EndReason.EXPIRED)],
+    ids=["no messages", "expired"],
 )
 def test_a_status_of_a_good_end_is_one_whatever_its_text(code, reason):
     fetch = started(max_messages=5, expires=5.0)
@@ -1148,7 +1155,7 @@ def test_a_frame_with_another_reply_than_that_of_a_delivery_is_nobodys(reply, ot
 
 @pytest.mark.parametrize("feed", ["fetch", "consume"])
 def test_messages_of_a_consumer_without_acks_are_lost_to_who_leaves_and_he_is_told(feed):
-    acking = Acking(policy="none")
+    acking = AckOptions(policy="none")
     fetch = started(max_messages=5, expires=5.0, acking=acking)
     if feed == "consume":
         fetch = Consume(NEXT, ConsumeOptions(acking=acking))
@@ -1167,7 +1174,7 @@ def test_messages_of_a_consumer_without_acks_are_lost_to_who_leaves_and_he_is_to
 
 
 def test_who_leaves_a_consumer_without_acks_with_nothing_at_hand_loses_nothing():
-    fetch = started(max_messages=5, expires=5.0, acking=Acking(policy="none"))
+    fetch = started(max_messages=5, expires=5.0, acking=AckOptions(policy="none"))
     fetch._give_back([])
 
     assert [each for each in fetch.port.notices if each[0] is PullNotice.DROPPED] == []
@@ -1184,7 +1191,7 @@ def test_a_fetch_whose_pin_is_not_taken_asks_again_without_it():
     assert [each.get("id") for each in pulls(fetch)] == ["abc", None]
     assert pulls(fetch)[1]["expires"] == 4_000_000_000
     fetch.delivered(data(fetch, 1, 2, 3, block=b"NATS/1.0\r\nNats-Pin-Id: abc\r\n\r\n"), 1.0)
-    assert (taken(fetch), fetch.pin, fetch.reason) == ([1, 2, 3], "", End.FILLED)
+    assert (taken(fetch), fetch.pin, fetch.reason) == ([1, 2, 3], "", EndReason.FILLED)
 
 
 @pytest.mark.parametrize("options", [{"pinned": True, "pin": "abc"}, {}])

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.jetstream.credit import Credit
-from jsproto.jetstream.pull.pull_credit import Budget
+from jsproto.jetstream.pull.pull_credit import PullCredit
 
 
 def test_by_messages_the_bytes_are_not_bounded():
-    budget = Budget(Credit(10), None)
+    budget = PullCredit(Credit(10), None)
 
     assert budget.request() == (10, 0)
     budget.ask(10, 0)
@@ -17,13 +17,13 @@ def test_by_messages_the_bytes_are_not_bounded():
 
 
 def test_by_bytes_the_batch_is_as_large_as_can_be():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
 
     assert budget.request() == (1_000_000, 100)
 
 
 def test_where_both_are_bounded_the_bytes_lead_and_the_messages_cap():
-    budget = Budget(Credit(4), Credit(100))
+    budget = PullCredit(Credit(4), Credit(100))
     budget.ask(4, 100)
     budget.received(1, 60)
     budget.taken(1, 60)
@@ -36,7 +36,7 @@ def test_where_both_are_bounded_the_bytes_lead_and_the_messages_cap():
 
 
 def test_after_a_part_was_too_small_only_the_whole_is_asked_for():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
     budget.ask(1, 100)
     budget.received(1, 60)
     budget.settled(0, 40)
@@ -49,7 +49,7 @@ def test_after_a_part_was_too_small_only_the_whole_is_asked_for():
 
 
 def test_a_message_takes_the_worry_away():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
     budget.did_not_fit(40)
     budget.ask(1, 100)
     budget.received(1, 60)
@@ -58,11 +58,11 @@ def test_a_message_takes_the_worry_away():
 
 
 def test_without_a_byte_bound_nothing_can_be_too_small():
-    assert Budget(Credit(1), None).did_not_fit(5) is True
+    assert PullCredit(Credit(1), None).did_not_fit(5) is True
 
 
 def test_at_first_a_part_may_be_asked_for():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
     budget.ask(1, 100)
     budget.received(1, 30)
     budget.settled(0, 70)
@@ -72,21 +72,21 @@ def test_at_first_a_part_may_be_asked_for():
 
 
 def test_what_will_never_come_may_be_asked_for_again_in_part_from_the_start_on():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
     budget.ask(1, 100)
     budget.settled(0, 60)
 
     assert budget.request() == (1_000_000, 60)
 
 
-def both() -> Budget:
+def both() -> PullCredit:
     """A budget with 10 messages and 1000 bytes asked for."""
-    budget = Budget(Credit(10), Credit(1000))
+    budget = PullCredit(Credit(10), Credit(1000))
     budget.ask(10, 1000)
     return budget
 
 
-def numbers(budget: Budget) -> tuple[int, ...]:
+def numbers(budget: PullCredit) -> tuple[int, ...]:
     """Asked and level of the messages, then of the bytes."""
     return budget.messages.asked, budget.messages.level, budget.size.asked, budget.size.level
 
@@ -129,9 +129,9 @@ def test_a_reset_gives_everything_that_was_asked_back_to_both():
 
 
 def test_whether_only_the_whole_may_be_asked_for_is_put_back_too():
-    budget = Budget(None, Credit(100))
+    budget = PullCredit(None, Credit(100))
     budget.did_not_fit(40)
-    other = Budget(None, Credit(100))
+    other = PullCredit(None, Credit(100))
     other.restore(budget.snapshot())
 
     assert budget.whole is True
@@ -145,8 +145,8 @@ KINDS = st.sampled_from([(5, None), (None, 50), (5, 50)])
     KINDS, st.lists(st.sampled_from(["ask", "received", "surplus", "taken", "settled", "reset"]), max_size=20)
 )
 def test_both_credits_see_the_same_facts_and_can_be_put_back(kind, verbs):
-    def made() -> Budget:
-        return Budget(*(None if limit is None else Credit(limit) for limit in kind))
+    def made() -> PullCredit:
+        return PullCredit(*(None if limit is None else Credit(limit) for limit in kind))
 
     budget = made()
     for verb in verbs:
@@ -171,14 +171,14 @@ def test_both_credits_see_the_same_facts_and_can_be_put_back(kind, verbs):
 
 @pytest.mark.parametrize(("left", "batch"), [(None, 5), (100, 5), (3, 3), (1, 1)])
 def test_never_more_is_asked_for_than_can_still_come(left, batch):
-    budget = Budget(Credit(5), None)
+    budget = PullCredit(Credit(5), None)
     budget.left = left
 
     assert budget.request() == (batch, 0)
 
 
 def test_what_is_asked_for_already_counts():
-    budget = Budget(Credit(10), None)
+    budget = PullCredit(Credit(10), None)
     budget.left = 6
     budget.ask(4, 0)
     assert budget.request() == (2, 0)
@@ -188,7 +188,7 @@ def test_what_is_asked_for_already_counts():
 
 
 def test_bytes_alone_know_of_no_messages():
-    budget = Budget(None, Credit(50))
+    budget = PullCredit(None, Credit(50))
     budget.left = 3
 
     assert budget.request() == (1_000_000, 50)

@@ -18,7 +18,7 @@ from jsproto.jetstream.pull.request import (
     pin_of,
     pinned_size,
 )
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 
 ACK = "$JS.ACK.S.C.1.2.2.1795811553265218855.1"
 
@@ -31,22 +31,22 @@ def test_a_pull_owes_what_has_not_come_until_it_ends():
     pull.got, pull.size = 4, 300
 
     assert (pull.owed, pull.owed_bytes) == (6, 700)
-    pull.finish(End.EXPIRED)
+    pull.finish(EndReason.EXPIRED)
     assert (pull.owed, pull.owed_bytes) == (0, 0)
 
 
 def test_a_pull_ends_exactly_once():
     pull = Pull("p", 1)
-    pull.finish(End.EXPIRED)
+    pull.finish(EndReason.EXPIRED)
 
     with pytest.raises(LocalProtocolError, match="has ended as EXPIRED"):
-        pull.finish(End.FILLED)
+        pull.finish(EndReason.FILLED)
 
 
 def test_a_pull_shows_what_became_of_it():
     pull = Pull("p", 10, 1000)
     plain = Pull("q", 2)
-    plain.finish(End.FILLED)
+    plain.finish(EndReason.FILLED)
 
     assert repr(pull) == "<Pull p: 0 of 10, 0 of 1000 bytes, open>"
     assert repr(plain) == "<Pull q: 0 of 2, FILLED>"
@@ -55,12 +55,12 @@ def test_a_pull_shows_what_became_of_it():
 def test_a_pull_can_be_written_down_and_put_back():
     pull = Pull("p", 10, 1000, 3.5, 40.0)
     pull.got = 2
-    pull.finish(End.RESET)
+    pull.finish(EndReason.RESET)
     other = Pull("", 0)
     other.restore(pull.snapshot())
 
     assert other.snapshot() == pull.snapshot()
-    assert other.end is End.RESET
+    assert other.end is EndReason.RESET
 
 
 # ------------------------------------------------------------------ the request

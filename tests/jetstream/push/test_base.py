@@ -11,7 +11,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.timestamps import Duration
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.gaps import Gap
-from jsproto.jetstream.push.base import Position, PushFeed, PushNotice
+from jsproto.jetstream.push.base import PushFeed, PushNotice, PushProgress
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.signals import NEED_DATA, Ended, NeedData
 from jsproto.wire.commands import Publish
@@ -129,12 +129,12 @@ def test_silence_is_told_with_what_was_expected_and_for_how_long_nothing_came():
 def test_a_heartbeat_says_how_far_the_server_is():
     feed = Feed()
     feed.delivered([feed.heartbeat("0")], 1.0)
-    assert feed.position == Position(0, 0)
+    assert feed.position == PushProgress(0, 0)
     feed.delivered([feed.heartbeat("0", "Nats-Last-Stream: 18446744073709551615\r\n")], 1.0)
-    assert feed.position == Position(0, 2**64 - 1)
+    assert feed.position == PushProgress(0, 2**64 - 1)
     feed.delivered([feed.heartbeat("many")], 1.0)
 
-    assert feed.position == Position(0, 2**64 - 1)
+    assert feed.position == PushProgress(0, 2**64 - 1)
 
 
 @pytest.mark.parametrize("how", [{"options": PushOptions(watch_gaps=False)}, {"deliver_group": "q"}])
@@ -142,7 +142,7 @@ def test_who_does_not_watch_is_not_told_of_what_a_heartbeat_names(how):
     feed = Feed(**how)
     feed.delivered([feed.heartbeat("7")], 1.0)
 
-    assert (feed.told_of, feed.position) == ([], Position(7, 0))
+    assert (feed.told_of, feed.position) == ([], PushProgress(7, 0))
 
 
 # ------------------------------------------------------------------ silence under replay original

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.jetstream.push.flow_control import FlowControl, Met
+from jsproto.jetstream.push.flow_control import FlowControl, FlowMark
 
 A, B = "$JS.FC.S.C.aaaa", "$JS.FC._.hash.S.C.bbbb"
 
@@ -24,7 +24,7 @@ def answered() -> FlowControl:
 def test_a_question_is_a_marker_and_what_comes_behind_waits_there():
     flow = FlowControl()
 
-    assert flow.met(A) is Met.MARKED
+    assert flow.met(A) is FlowMark.MARKED
     flow.hold([frame(1), frame(2)])
     flow.hold([frame(3)])
     assert flow.behind == 3
@@ -50,14 +50,14 @@ def test_a_subject_that_waits_is_no_second_marker():
     flow.met(A)
     flow.met(B)
 
-    assert flow.met(A) is Met.KNOWN
+    assert flow.met(A) is FlowMark.KNOWN
     assert [subject for subject, _ in flow.marks] == [A, B]
 
 
 def test_an_answer_that_is_missed_is_a_doubt_once():
     flow = answered()
 
-    assert [flow.met(A), flow.met(A)] == [Met.DOUBTED, Met.KNOWN]
+    assert [flow.met(A), flow.met(A)] == [FlowMark.DOUBTED, FlowMark.KNOWN]
     assert flow.answers == 1
 
 
@@ -66,27 +66,27 @@ def test_an_answer_that_is_missed_although_the_server_has_read_it_was_lost_and_i
     flow.met(A)
     flow.assured()
 
-    assert flow.met(A) is Met.MARKED
+    assert flow.met(A) is FlowMark.MARKED
     flow.answer(flow.passed().subject)
-    assert [flow.met(A), flow.met(A)] == [Met.DOUBTED, Met.KNOWN]
+    assert [flow.met(A), flow.met(A)] == [FlowMark.DOUBTED, FlowMark.KNOWN]
 
 
 def test_a_fence_that_nobody_doubted_before_proves_nothing():
     flow = answered()
     flow.assured()
 
-    assert flow.met(A) is Met.DOUBTED
+    assert flow.met(A) is FlowMark.DOUBTED
 
 
 def test_another_subject_is_a_new_question():
-    assert answered().met(B) is Met.MARKED
+    assert answered().met(B) is FlowMark.MARKED
 
 
 def test_what_was_answered_on_a_lost_link_may_be_asked_again():
     flow = answered()
     flow.forget()
 
-    assert flow.met(A) is Met.MARKED
+    assert flow.met(A) is FlowMark.MARKED
 
 
 def test_clearing_gives_the_messages_back_and_forgets_the_markers():
@@ -127,6 +127,6 @@ def test_at_first_nothing_was_answered_and_every_answer_counts():
     }
 
     for number, subject in enumerate(("a", "b", "c"), 1):
-        assert flow.met(subject) is Met.MARKED
+        assert flow.met(subject) is FlowMark.MARKED
         flow.answer(flow.passed().subject)
         assert (flow.answered, flow.answers) == (subject, number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsproto.core.pubsub.frame_queue import Backlog
+from jsproto.core.pubsub.frame_queue import FrameQueue
 from jsproto.core.pubsub.subscription import Overflow
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.push.options import PushOptions
@@ -29,7 +29,7 @@ def test_a_buffer_holds_65536_messages_or_64_mebibytes_and_then_drops_what_comes
 
 @pytest.mark.parametrize(("policy", "left"), [(Overflow.DROP_OLDEST, [1, 2]), (Overflow.DROP_NEWEST, [0, 1])])
 def test_the_buffer_has_the_bound_in_messages_and_the_policy_that_were_said(policy, left):
-    backlog = Backlog()
+    backlog = FrameQueue()
     came = frames(3)
     dropped = PushOptions(max_messages=2, policy=policy).bounds().admit(came, backlog)
 
@@ -38,7 +38,7 @@ def test_the_buffer_has_the_bound_in_messages_and_the_policy_that_were_said(poli
 
 
 def test_the_buffer_has_the_bound_in_bytes_that_was_said():
-    backlog = Backlog()
+    backlog = FrameQueue()
 
     assert PushOptions(max_bytes=25).bounds().admit(frames(3, size=10), backlog) == 1
     assert backlog.count == 2

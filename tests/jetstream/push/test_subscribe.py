@@ -9,13 +9,21 @@ import pytest
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Now
+from jsproto.core.conversation.procedure import CurrentTime
 from jsproto.errors import InvalidConfig, InvalidResponse, InvalidSubject, NoResponders, RequestTimeout
 from jsproto.jetstream.api import errors
 from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.push import subscribe_checks as refused
-from jsproto.jetstream.push.subscribe import Bound, Located, PullBound, Subscribe, bind_pull, ensure, locate
+from jsproto.jetstream.push.subscribe import (
+    BoundConsumer,
+    BoundPullConsumer,
+    ConsumerLookup,
+    Subscribe,
+    bind_pull,
+    ensure,
+    locate,
+)
 
 API = ApiSubjects()
 SECOND = timedelta(seconds=1)
@@ -35,7 +43,7 @@ def pushed(**more: object) -> dict[str, object]:
 
 def timed(steps, step):
     """The next question behind one for the time, which stands still."""
-    while isinstance(step, Now):
+    while isinstance(step, CurrentTime):
         step = steps.send(0.0)
     return step
 
@@ -196,12 +204,12 @@ def test_the_stream_is_found_by_the_subject():
 
     assert play(locate(API, asked), {"streams": ["S"], "total": 1}) == (
         [(NAMES, {"subject": "s.a"})],
-        Located("S", None),
+        ConsumerLookup("S", None),
     )
 
 
 def test_a_stream_that_is_named_is_not_looked_for():
-    assert play(locate(API, Subscribe(stream="S", subject="s.a"))) == ([], Located("S", None))
+    assert play(locate(API, Subscribe(stream="S", subject="s.a"))) == ([], ConsumerLookup("S", None))
 
 
 @pytest.mark.parametrize("streams", [None, [], ["S", "T"]])
@@ -217,7 +225,7 @@ def test_a_named_consumer_is_looked_up_and_given():
     asked, located = play(locate(API, Subscribe(stream="S", consumer="C")), pushed())
 
     assert asked == [(INFO, None)]
-    assert located == Located("S", found(pushed()))
+    assert located == ConsumerLookup("S", found(pushed()))
 
 
 def test_a_named_consumer_that_is_not_there_is_an_error():
@@ -229,7 +237,7 @@ def test_a_named_consumer_that_is_not_there_is_an_error():
 def test_a_durable_that_is_not_there_is_to_be_made():
     asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C"))
 
-    assert play(locate(API, asked), NO_CONSUMER) == ([(INFO, None)], Located("S", None))
+    assert play(locate(API, asked), NO_CONSUMER) == ([(INFO, None)], ConsumerLookup("S", None))
 
 
 def waits(steps, *answers) -> list[float]:
@@ -296,7 +304,7 @@ def test_a_queue_needs_a_group():
 
 
 def test_members_of_the_group_may_be_many():
-    assert checked(pushed(deliver_group="g", bound=True), queue="g") is Located
+    assert checked(pushed(deliver_group="g", bound=True), queue="g") is ConsumerLookup
 
 
 def test_B094_a_group_consumer_with_heartbeats_or_flow_control_is_refused_by_name():
@@ -325,15 +333,15 @@ def test_the_filter_must_be_the_subject_if_there_is_one():
     assert checked(pushed(filter_subject="s.b"), subject="s.a") is refused.FilterMismatch
     assert checked(pushed(filter_subject="s.>"), subject="s.a") is refused.FilterMismatch
     assert checked(pushed(filter_subjects=["s.a", "s.b"]), subject="s.a") is refused.FilterMismatch
-    assert checked(pushed(filter_subject="s.a"), subject="s.a") is Located
-    assert checked(pushed(filter_subject="s.b")) is Located
-    assert checked(pushed(), subject="s.a") is Located
+    assert checked(pushed(filter_subject="s.a"), subject="s.a") is ConsumerLookup
+    assert checked(pushed(filter_subject="s.b")) is ConsumerLookup
+    assert checked(pushed(), subject="s.a") is ConsumerLookup
 
 
 def test_several_filters_are_compared_as_a_set():
     wanted = {"settings": ConsumerConfig(filter_subjects=["s.a", "s.b"])}
 
-    assert checked(pushed(filter_subjects=["s.b", "s.a"]), **wanted) is Located
+    assert checked(pushed(filter_subjects=["s.b", "s.a"]), **wanted) is ConsumerLookup
     assert checked(pushed(filter_subjects=["s.b", "s.c"]), **wanted) is refused.FilterMismatch
 
 
@@ -357,13 +365,13 @@ def test_settings_that_differ_are_named_field_by_field():
 
 
 def test_what_was_not_asked_for_never_differs():
-    assert checked(pushed(max_deliver=5, metadata={"_nats.level": "1"}, num_replicas=3)) is Located
+    assert checked(pushed(max_deliver=5, metadata={"_nats.level": "1"}, num_replicas=3)) is ConsumerLookup
 
 
 def test_labels_that_the_server_adds_do_not_differ():
     settings = ConsumerConfig(metadata={"a": "1"})
 
-    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is Located
+    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is ConsumerLookup
     assert checked(pushed(metadata={"a": "2"}), settings=settings) is refused.ConfigMismatch
 
 
@@ -371,27 +379,27 @@ def test_labels_of_a_server_that_are_asked_for_are_no_settings():
     """A configuration that was read from one server holds its labels, and another server answers with its own."""
     settings = ConsumerConfig(metadata={"a": "1", "_nats.ver": "2.14.0"})
 
-    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is Located
-    assert checked(pushed(), settings=ConsumerConfig(metadata={"_nats.ver": "2.14.0"})) is Located
+    assert checked(pushed(metadata={"a": "1", "_nats.ver": "2.15.1"}), settings=settings) is ConsumerLookup
+    assert checked(pushed(), settings=ConsumerConfig(metadata={"_nats.ver": "2.14.0"})) is ConsumerLookup
     assert checked(pushed(), settings=settings) is refused.ConfigMismatch
 
 
 def test_the_deliver_subject_alone_may_differ():
-    assert checked(pushed(), settings=ConsumerConfig(deliver_subject="mine")) is Located
+    assert checked(pushed(), settings=ConsumerConfig(deliver_subject="mine")) is ConsumerLookup
 
 
 @pytest.mark.parametrize("there", [{}, {"filter_subject": "s.a"}, {"filter_subjects": ["s.a"]}])
 def test_a_filter_among_the_settings_is_compared_as_a_subject_is(there):
     asked = Subscribe(stream="S", settings=ConsumerConfig(durable_name="C", filter_subject="s.a"))
 
-    assert type(play(locate(API, asked), pushed(**there))[1]) is Located
+    assert type(play(locate(API, asked), pushed(**there))[1]) is ConsumerLookup
 
 
 def test_a_name_does_not_differ_where_the_server_says_none_and_what_is_behind_it_is_compared():
     named, longer = ConsumerConfig(name="C"), ConsumerConfig(name="C", max_deliver=3)
     _, error = play(locate(API, Subscribe(stream="S", settings=longer)), pushed(max_deliver=5))
 
-    assert type(play(locate(API, Subscribe(stream="S", settings=named)), pushed())[1]) is Located
+    assert type(play(locate(API, Subscribe(stream="S", settings=named)), pushed())[1]) is ConsumerLookup
     assert error.differences == (("max_deliver", 3, 5),)
 
 
@@ -402,7 +410,7 @@ def test_labels_that_were_asked_for_and_are_not_there_differ():
 
 
 def test_empty_and_unset_are_the_same():
-    assert checked(pushed(), settings=ConsumerConfig(max_deliver=0, headers_only=False)) is Located
+    assert checked(pushed(), settings=ConsumerConfig(max_deliver=0, headers_only=False)) is ConsumerLookup
 
 
 # ------------------------------------------------------------------ what is said
@@ -497,7 +505,7 @@ def test_a_consumer_is_made_with_the_subject_we_listen_on():
             },
         )
     ]
-    assert result == Bound(found(pushed()), created=True)
+    assert result == BoundConsumer(found(pushed()), created=True)
 
 
 def test_a_lost_race_is_looked_up_and_checked_again_and_shared_by_a_queue():
@@ -506,7 +514,7 @@ def test_a_lost_race_is_looked_up_and_checked_again_and_shared_by_a_queue():
     questions, result = play(ensure(API, asked, "S", "mine"), EXISTS, there)
 
     assert [subject for subject, _ in questions] == [f"{CREATE}.C.s.a", INFO]
-    assert result == Bound(found(there), created=False)
+    assert result == BoundConsumer(found(there), created=False)
 
 
 def test_a_lost_race_is_an_error_without_a_queue():
@@ -540,7 +548,7 @@ def test_a_pull_subscription_finds_its_consumer():
     )
 
     assert [subject for subject, _ in questions] == [NAMES, INFO]
-    assert result == PullBound("S", "C", found(info(filter_subject="s.a")), created=False)
+    assert result == BoundPullConsumer("S", "C", found(info(filter_subject="s.a")), created=False)
 
 
 @pytest.mark.parametrize(
@@ -551,7 +559,10 @@ def test_a_pull_subscription_finds_its_consumer():
 def test_a_pull_subscription_goes_on_where_the_lookup_of_a_named_consumer_fails(failure):
     asked = Subscribe(stream="S", consumer="C", pull=True)
 
-    assert play(bind_pull(API, asked), failure) == ([(INFO, None)], PullBound("S", "C", None, created=False))
+    assert play(bind_pull(API, asked), failure) == (
+        [(INFO, None)],
+        BoundPullConsumer("S", "C", None, created=False),
+    )
 
 
 def test_a_pull_subscription_makes_a_consumer_without_a_deliver_subject():
@@ -562,7 +573,7 @@ def test_a_pull_subscription_makes_a_consumer_without_a_deliver_subject():
         f"{CREATE}.C",
         {"stream_name": "S", "config": {"durable_name": "C", "ack_policy": "explicit"}, "action": "create"},
     )
-    assert result == PullBound("S", "C", found(info()), created=True)
+    assert result == BoundPullConsumer("S", "C", found(info()), created=True)
 
 
 def test_a_pull_subscription_fails_where_the_lookup_of_a_durable_fails():
@@ -583,7 +594,7 @@ def test_after_a_lost_race_a_pull_subscription_checks_only_that_it_pulls():
     )
     other = info(filter_subject="s.b", max_deliver=9)
 
-    assert play(bind_pull(API, asked), NO_CONSUMER, EXISTS, other)[1] == PullBound(
+    assert play(bind_pull(API, asked), NO_CONSUMER, EXISTS, other)[1] == BoundPullConsumer(
         "S", "C", found(other), created=False
     )
     assert isinstance(play(bind_pull(API, asked), NO_CONSUMER, EXISTS, pushed())[1], refused.PullOnPush)

@@ -18,7 +18,14 @@ from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.push import subscribe_checks as refused
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import Subscribe, bind_pull, ensure, locate
-from jsproto.jetstream.push.subscribe_checks import CHECKS, Fact, Phase, SubscribeRefused, as_toml, refusal
+from jsproto.jetstream.push.subscribe_checks import (
+    CHECKS,
+    CheckPhase,
+    Condition,
+    SubscribeRefused,
+    as_toml,
+    refusal,
+)
 from jsproto.jetstream.push.subscription import PushState, PushSubscription
 from jsproto_io._testing.nats_server import NatsServer
 from jsproto_io.blocking import Client, connect
@@ -58,11 +65,13 @@ def test_every_class_of_refusal_is_raised_by_a_check():
 
 
 def test_every_fact_decides_something():
-    assert {fact for check in CHECKS for fact in check.when | check.unless} == set(Fact)
+    assert {fact for check in CHECKS for fact in check.when | check.unless} == set(Condition)
 
 
 def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_names():
-    found = refusal(Phase.FOUND, [Fact.PULL, Fact.FOUND_PUSH], {"deliver": "'{x}'", "consumer": "'C'"})
+    found = refusal(
+        CheckPhase.FOUND, [Condition.PULL, Condition.FOUND_PUSH], {"deliver": "'{x}'", "consumer": "'C'"}
+    )
 
     assert found.check.error is refused.PullOnPush
     assert (
@@ -72,19 +81,19 @@ def test_a_message_names_what_was_expected_and_seen_and_never_formats_what_it_na
 
 
 def test_a_consumer_that_is_named_and_not_there_is_missed_by_name():
-    found = refusal(Phase.LOOKUP, {Fact.NAMED, Fact.NOT_FOUND}, {"consumer": "'C'"})
+    found = refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND}, {"consumer": "'C'"})
 
     assert (found.check.error, found.message) == (ConsumerNotFound, "expected a consumer 'C', seen none")
-    assert refusal(Phase.LOOKUP, {Fact.NAMED, Fact.NOT_FOUND, Fact.PULL}, {}) is None
+    assert refusal(CheckPhase.LOOKUP, {Condition.NAMED, Condition.NOT_FOUND, Condition.PULL}, {}) is None
 
 
 def test_a_check_holds_or_does_not():
     by_code = {check.code: check for check in CHECKS}
-    raced = frozenset({Fact.PULL, Fact.RACED, Fact.FOUND_PUSH, Fact.CONFIG_DIFFERS})
+    raced = frozenset({Condition.PULL, Condition.RACED, Condition.FOUND_PUSH, Condition.CONFIG_DIFFERS})
 
     assert by_code["PULL_ON_PUSH"].holds(raced) is True
     assert by_code["CONFIG_MISMATCH"].holds(raced) is False
-    assert by_code["CONFIG_MISMATCH"].holds(raced - {Fact.RACED}) is True
+    assert by_code["CONFIG_MISMATCH"].holds(raced - {Condition.RACED}) is True
     assert {check.after_race for check in CHECKS} == {True, False}
 
 
@@ -95,14 +104,16 @@ def test_a_refusal_of_no_kind_names_no_check():
 
 
 def test_where_no_check_holds_nothing_is_refused():
-    assert refusal(Phase.FOUND, [Fact.FOUND_PUSH], {}) is None
+    assert refusal(CheckPhase.FOUND, [Condition.FOUND_PUSH], {}) is None
 
 
 def test_after_a_lost_race_a_pull_subscription_is_held_to_the_basic_checks_alone():
-    facts = [Fact.PULL, Fact.RACED, Fact.FILTER_DIFFERS, Fact.CONFIG_DIFFERS]
+    facts = [Condition.PULL, Condition.RACED, Condition.FILTER_DIFFERS, Condition.CONFIG_DIFFERS]
 
-    assert refusal(Phase.FOUND, facts, {}) is None
-    assert refusal(Phase.FOUND, [*facts, Fact.FOUND_PUSH], {"deliver": 1, "consumer": 2}).check.after_race
+    assert refusal(CheckPhase.FOUND, facts, {}) is None
+    assert refusal(
+        CheckPhase.FOUND, [*facts, Condition.FOUND_PUSH], {"deliver": 1, "consumer": 2}
+    ).check.after_race
 
 
 # ------------------------------------------------------------------ on real servers

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from jsproto.core.connection.events import NoticeKind
-from jsproto.core.conversation.conversation import Port, Stage, Wish
+from jsproto.core.conversation.conversation import Port, Stage, StopMode
 from jsproto.core.pubsub.subscription import Overflow, SlowConsumer
 from jsproto.errors import (
     ConnectionClosed,
@@ -27,11 +27,11 @@ from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.errors import HeartbeatsMissed, UnknownStatus
 from jsproto.jetstream.gaps import Gap
 from jsproto.jetstream.push import subscribe_checks as refused
-from jsproto.jetstream.push.base import Position, PushFeed, PushNotice
+from jsproto.jetstream.push.base import PushFeed, PushNotice, PushProgress
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import Subscribe
 from jsproto.jetstream.push.subscription import TRANSITIONS, PushInput, PushState, PushSubscription
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.headers import Headers
@@ -225,7 +225,7 @@ def test_who_is_told_to_stop_answers_no_question_again():
     sub = made(flow_control=True, idle_heartbeat=1_000_000_000)
     sub.delivered([flow(sub)], 1.0)
     before = answers(sub)
-    sub.told(Wish.STOP, 1.0)
+    sub.told(StopMode.STOP, 1.0)
     sub.delivered([heartbeat(sub, 0, stalled="$JS.FC.S.C.a"), flow(sub, "$JS.FC.S.C.b")], 1.1)
 
     assert sub.state is PushState.DELETING
@@ -246,12 +246,12 @@ def test_who_waits_is_told_when_it_is_bound_and_how_it_ended():
         (Stage.BEGINNING, None),
         (Stage.BEGINNING, None),
         (Stage.GOING, None),
-        (Stage.ENDED, End.CLOSED),
+        (Stage.ENDED, EndReason.CLOSED),
     ]
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(LOST, End.DISCONNECTED), (StatusError(409, "Bad"), End.FATAL)]
+    ("error", "reason"), [(LOST, EndReason.DISCONNECTED), (StatusError(409, "Bad"), EndReason.FATAL)]
 )
 def test_what_it_ended_with_is_the_reason(error, reason):
     sub = bound()
@@ -792,7 +792,7 @@ def test_there_is_no_alarm_while_the_link_is_down_and_a_fresh_window_with_the_ne
 def test_a_first_heartbeat_behind_the_end_of_the_interest_begins_no_watch():
     sub = bound(idle_heartbeat=10**9, replay_policy="original")
     sub.delivered(data(sub, 1), 1.0)
-    sub.told(Wish.DRAIN, 1.0)
+    sub.told(StopMode.DRAIN, 1.0)
     sub.delivered([heartbeat(sub, 1)], 1.1)
 
     assert (sub.state, sub.deadline) == (PushState.DRAINING, None)
@@ -815,10 +815,10 @@ def test_a_heartbeat_says_how_far_the_server_is():
     sub = bound(idle_heartbeat=10**9)
     assert sub.position is None
     sub.delivered([heartbeat(sub, 3, 17)], 0.0)
-    assert sub.position == Position(consumer=3, stream=17)
+    assert sub.position == PushProgress(consumer=3, stream=17)
     sub.delivered([status(sub, "100 Idle Heartbeat")], 0.0)
     sub.delivered([status(sub, "100 Idle Heartbeat", "", "Nats-Last-Consumer: x\r\n")], 0.0)
-    assert sub.position == Position(3, 17)
+    assert sub.position == PushProgress(3, 17)
 
 
 # ------------------------------------------------------------------ gaps
@@ -981,7 +981,7 @@ def test_auto_ack_acknowledges_the_last_one_when_it_is_told_to_stop():
     sub = auto()
     sub.delivered(data(sub, 1, 2), 0.0)
     sub.take(0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert (said(sub, b"+ACK"), said(sub, b"-NAK")) == ([1], [2])
 
@@ -1001,7 +1001,7 @@ def test_auto_ack_acknowledges_nothing_when_the_reader_just_leaves():
 def test_a_drain_hands_out_what_is_there_and_what_comes_before_the_fence():
     sub = bound()
     sub.delivered(data(sub, 1), 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     assert sub.port.commands == [Unsub("2"), Ping()]
     sub.delivered(data(sub, 2), 0.0)
     assert taken(sub) == [1, 2]
@@ -1014,7 +1014,7 @@ def test_a_drain_hands_out_what_is_there_and_what_comes_before_the_fence():
 def test_a_drain_goes_on_behind_the_fence_until_everything_was_handed_out():
     sub = bound()
     sub.delivered(data(sub, 1, 2), 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     fenced(sub)
     assert not sub.ended
 
@@ -1025,7 +1025,7 @@ def test_a_drain_goes_on_behind_the_fence_until_everything_was_handed_out():
 def test_a_drain_deletes_the_consumer_that_we_own_when_the_reader_comes_back_for_more():
     sub = made()
     sub.delivered(data(sub, 1), 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     fenced(sub)
     sub.take(0.0)
     assert [c for c in sub.port.commands if isinstance(c, Publish)] == []
@@ -1044,7 +1044,7 @@ def test_a_drain_waits_for_a_message_in_hand_only_while_it_is_open():
         message = sub.take(0.0)
         if sub is acked:
             message.settle_by(lambda _: None)
-        sub.told(Wish.DRAIN, 0.0)
+        sub.told(StopMode.DRAIN, 0.0)
         fenced(sub)
 
     assert (acked.ended, waiting.ended) == (True, False)
@@ -1052,7 +1052,7 @@ def test_a_drain_waits_for_a_message_in_hand_only_while_it_is_open():
 
 def test_a_delete_that_fails_after_a_drain_is_a_notice():
     sub = made()
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     fenced(sub)
     assert sub.take(0.0) is ENDED
     answer(sub, GONE)
@@ -1066,7 +1066,7 @@ def test_a_drain_without_a_link_hands_out_what_is_there():
     sub.delivered(data(sub, 1), 0.0)
     sub.port.up = False
     sub.link_down(LOST, 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
 
     assert (taken(sub), sub.finished) == ([1], True)
 
@@ -1074,8 +1074,8 @@ def test_a_drain_without_a_link_hands_out_what_is_there():
 def test_a_link_that_is_lost_in_a_drain_stands_for_the_fence():
     sub = bound()
     sub.delivered(data(sub, 1), 0.0)
-    sub.told(Wish.DRAIN, 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     sub.port.up = False
     sub.link_down(LOST, 0.0)
 
@@ -1085,7 +1085,7 @@ def test_a_link_that_is_lost_in_a_drain_stands_for_the_fence():
 def test_flow_control_is_answered_while_draining():
     sub = flowing()
     sub.delivered([*data(sub, 1), flow(sub)], 0.0)
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     taken(sub)
 
     assert answers(sub) == ["$JS.FC.S.C.a"]
@@ -1093,7 +1093,7 @@ def test_flow_control_is_answered_while_draining():
 
 def test_a_foreign_fence_is_nothing():
     sub = bound()
-    sub.told(Wish.DRAIN, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
     sub.fenced(77, 0.0)
 
     assert not sub.ended
@@ -1106,7 +1106,7 @@ def test_a_stop_ends_at_once_where_nothing_is_ours_and_gives_back_what_is_at_han
     sub = bound()
     sub.delivered(data(sub, 1, 2), 0.0)
     sub.take(0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert sub.port.commands == [Unsub("2"), Ping(), *(Publish(f[2], b"-NAK") for f in data(sub, 2))]
     assert (sub.take(0.0), sub.finished, sub.returned) == (ENDED, False, 1)
@@ -1119,7 +1119,7 @@ def test_a_stop_ends_at_once_where_nothing_is_ours_and_gives_back_what_is_at_han
 def test_a_stop_deletes_what_we_own_and_ends_with_the_answer():
     sub = made()
     sub.delivered(data(sub, 1), 0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     assert sub.port.commands[-1].subject == DELETE
     assert (sub.ended, sub.take(0.0)) == (False, NEED_DATA)
     assert (sub.dropped, kinds(sub)) == (1, [PushNotice.DROPPED])
@@ -1132,7 +1132,7 @@ def test_a_stop_deletes_what_we_own_and_ends_with_the_answer():
 
 def test_a_stop_raises_the_error_of_the_delete_and_tells_it_nowhere_else():
     sub = made()
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     fenced(sub)
     answer(sub, GONE)
 
@@ -1143,7 +1143,7 @@ def test_a_stop_raises_the_error_of_the_delete_and_tells_it_nowhere_else():
 
 def test_a_stop_whose_delete_is_not_answered_ends_with_the_timeout():
     sub = made()
-    sub.told(Wish.STOP, 1.0)
+    sub.told(StopMode.STOP, 1.0)
     assert sub.deadline == 6.0
     sub.ticked(6.0)
 
@@ -1154,16 +1154,16 @@ def test_a_stop_whose_delete_is_not_answered_ends_with_the_timeout():
 def test_a_stop_follows_a_drain():
     sub = bound()
     sub.delivered(data(sub, 1), 0.0)
-    sub.told(Wish.DRAIN, 0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert (sub.ended, said(sub, b"-NAK")) == (True, [1])
 
 
 def test_a_stop_in_a_drain_deletes_what_we_own():
     sub = made()
-    sub.told(Wish.DRAIN, 0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert [type(c) for c in sub.port.commands] == [Unsub, Ping, Publish]
     assert sub.port.commands[-1].subject == DELETE
@@ -1172,7 +1172,7 @@ def test_a_stop_in_a_drain_deletes_what_we_own():
 def test_messages_of_a_consumer_without_acks_cannot_go_back_and_it_is_told():
     sub = bound(ack_policy="none")
     sub.delivered(data(sub, 1, 2), 0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert sub.port.notices == [(PushNotice.DROPPED, 2)]
     assert (sub.dropped, sub.returned) == (2, 0)
@@ -1181,7 +1181,7 @@ def test_messages_of_a_consumer_without_acks_cannot_go_back_and_it_is_told():
 def test_a_stop_before_the_consumer_is_known_asks_for_nothing_more():
     sub = new(consumer="C")
     sub.opened(0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     answer(sub, info())
 
     assert (sub.take(0.0), sub.finished) == (ENDED, True)
@@ -1191,7 +1191,7 @@ def test_a_stop_before_the_consumer_is_known_asks_for_nothing_more():
 def test_a_stop_while_the_consumer_is_made_deletes_it_when_it_is():
     sub = new(subject="s.a")
     sub.opened(0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     assert not sub.ended
     answer(sub, info(deliver_subject="_INBOX.P.1.1.1"))
     assert sub.port.commands[-1].subject == DELETE
@@ -1206,7 +1206,7 @@ def test_a_consumer_with_a_name_of_ours_stays_unless_we_say_that_we_own_it():
         sub.opened(0.0)
         answer(sub, GONE)
         answer(sub, info(deliver_subject="_INBOX.P.1.1.1", durable_name="C"))
-        sub.told(Wish.STOP, 0.0)
+        sub.told(StopMode.STOP, 0.0)
 
         assert (DELETE in [c.subject for c in sub.port.commands if isinstance(c, Publish)]) is goes
 
@@ -1215,7 +1215,7 @@ def test_a_consumer_that_was_there_is_never_deleted():
     sub = new(consumer="C", owner=True)
     sub.opened(0.0)
     answer(sub, info())
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
 
     assert sub.ended
 
@@ -1271,7 +1271,7 @@ def test_closing_while_a_create_waits_for_a_link_sends_none():
 
 def test_closing_while_the_delete_is_waited_for_makes_its_failure_a_notice():
     sub = made()
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     sub.closed(None, 0.0)
     assert sub.take(0.0) is ENDED
     fenced(sub)
@@ -1316,8 +1316,8 @@ def test_what_ended_hears_nothing_more():
     sub = bound()
     sub.closed(None, 0.0)
     fenced(sub)
-    sub.told(Wish.DRAIN, 0.0)
-    sub.told(Wish.STOP, 0.0)
+    sub.told(StopMode.DRAIN, 0.0)
+    sub.told(StopMode.STOP, 0.0)
     sub.failed(LOST, 0.0)
     sub.link_up(0.0)
     sub.ticked(99.0)
@@ -1392,7 +1392,7 @@ def test_a_snapshot_at_every_step_changes_nothing():
         sub.port.up = True
         sub.link_up(0.0)
         sub = step(sub)
-        sub.told(Wish.STOP, 0.0)
+        sub.told(StopMode.STOP, 0.0)
         question = sub.port.commands[-1]
         sub = step(sub)
         sub.port.commands = [question]
@@ -1467,7 +1467,7 @@ def test_every_question_waits_as_long_as_the_subscription_was_told():
     answer(sub, info(deliver_subject="_INBOX.P.1.1.1"), 3.0)
     sub.delivered(data(sub, 1), 3.0)
     assert sub.take(3.0)[1] is sub
-    sub.told(Wish.STOP, 4.0)
+    sub.told(StopMode.STOP, 4.0)
     seen.append(sub.deadline)
 
     assert seen == [8.0, 9.0, 11.0]
@@ -1484,7 +1484,7 @@ def test_an_answer_that_the_server_refuses_is_told_and_the_question_may_come_aga
 
 def test_what_goes_back_is_counted_and_told_each_time():
     sub = bound()
-    sub.told(Wish.DRAIN, 1.0)
+    sub.told(StopMode.DRAIN, 1.0)
     sub.delivered(data(sub, 1, 2), 1.0)
     sub.closed(None, 1.0)
     first = (sub.returned, detail(sub, PushNotice.RETURNED))
@@ -1504,7 +1504,7 @@ def deletes(sub: PushSubscription[JsMessage]) -> list[str]:
 
 def test_a_connection_that_closes_deletes_what_is_owned_and_nothing_else():
     owned, found, asked, lost = made(), bound(), made(), made()
-    asked.told(Wish.STOP, 1.0)
+    asked.told(StopMode.STOP, 1.0)
     asked.port.commands.clear()
     lost.port.up = False
     for sub in (owned, found, asked, lost):
@@ -1517,7 +1517,7 @@ def test_a_connection_that_closes_deletes_what_is_owned_and_nothing_else():
 
 def test_a_connection_that_closes_behind_the_answer_to_the_delete_asks_for_no_other():
     sub = made()
-    sub.told(Wish.DRAIN, 1.0)
+    sub.told(StopMode.DRAIN, 1.0)
     sub.take(1.0)
     fenced(sub)
     sub.port.commands.clear()

@@ -8,8 +8,8 @@ import pytest
 
 from jsproto.errors import InvalidConfig, InvalidSubject
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.ordered.resume_point import Start
-from jsproto.jetstream.range_read.options import RangeOptions, Way
+from jsproto.jetstream.ordered.resume_point import StartPoint
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
 
 
 def options(lo=1, hi=10, **more):
@@ -38,7 +38,7 @@ def test_several_subjects_are_several_filters():
 
 
 def test_its_first_consumer_starts_at_the_first_sequence():
-    assert options(lo=7).start == Start("by_start_sequence", 7)
+    assert options(lo=7).start == StartPoint("by_start_sequence", 7)
 
 
 def test_a_pull_is_bounded_by_messages_and_bytes():
@@ -90,4 +90,4 @@ def test_names_that_are_none(wrong):
 
 
 def test_the_ways():
-    assert [way.name for way in Way] == ["AUTO", "CONSUMER", "DIRECT"]
+    assert [way.name for way in ReadMode] == ["AUTO", "CONSUMER", "DIRECT"]

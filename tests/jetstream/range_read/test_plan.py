@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.config.stream import StreamInfo
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.timestamps import Timestamp
-from jsproto.jetstream.range_read.options import Way
+from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.plan import RangeFacts, RangePart, RangePlan, plan_of, split
 
 
@@ -24,7 +24,7 @@ def facts(first=1, last=100, messages=None, **config) -> RangeFacts:
         "bytes": 7,
     }
     said = {"config": {"name": "S", **config}, "created": "2026-01-01T00:00:00Z", "state": state}
-    return RangeFacts.of(StreamInfo.from_wire(said, Asked()))
+    return RangeFacts.of(StreamInfo.from_wire(said, RequestContext()))
 
 
 def test_what_the_leader_said():
@@ -108,12 +108,12 @@ def test_numbers_that_are_none(wishes):
 @pytest.mark.parametrize(
     ("config", "wished", "way"),
     [
-        ({}, Way.AUTO, Way.CONSUMER),
-        ({"retention": "interest"}, Way.AUTO, Way.CONSUMER),
-        ({"retention": "workqueue", "allow_direct": True}, Way.AUTO, Way.DIRECT),
-        ({"allow_direct": True}, Way.AUTO, Way.CONSUMER),
-        ({"allow_direct": True}, Way.DIRECT, Way.DIRECT),
-        ({"allow_direct": True}, Way.CONSUMER, Way.CONSUMER),
+        ({}, ReadMode.AUTO, ReadMode.CONSUMER),
+        ({"retention": "interest"}, ReadMode.AUTO, ReadMode.CONSUMER),
+        ({"retention": "workqueue", "allow_direct": True}, ReadMode.AUTO, ReadMode.DIRECT),
+        ({"allow_direct": True}, ReadMode.AUTO, ReadMode.CONSUMER),
+        ({"allow_direct": True}, ReadMode.DIRECT, ReadMode.DIRECT),
+        ({"allow_direct": True}, ReadMode.CONSUMER, ReadMode.CONSUMER),
     ],
 )
 def test_how_it_is_read(config, wished, way):
@@ -123,10 +123,10 @@ def test_how_it_is_read(config, wished, way):
 @pytest.mark.parametrize(
     ("config", "wished", "expected"),
     [
-        ({"retention": "workqueue"}, Way.AUTO, "allow_direct"),
-        ({"retention": "workqueue", "allow_direct": True}, Way.CONSUMER, "10084"),
-        ({}, Way.DIRECT, "allow_direct"),
-        ({"mirror": {"name": "O"}, "mirror_direct": True}, Way.DIRECT, "allow_direct"),
+        ({"retention": "workqueue"}, ReadMode.AUTO, "allow_direct"),
+        ({"retention": "workqueue", "allow_direct": True}, ReadMode.CONSUMER, "10084"),
+        ({}, ReadMode.DIRECT, "allow_direct"),
+        ({"mirror": {"name": "O"}, "mirror_direct": True}, ReadMode.DIRECT, "allow_direct"),
     ],
 )
 def test_a_way_that_the_stream_does_not_allow(config, wished, expected):

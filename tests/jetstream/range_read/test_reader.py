@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsproto.core.conversation.conversation import Stage, Wish
+from jsproto.core.conversation.conversation import Stage, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     Disconnected,
@@ -36,17 +36,17 @@ from jsproto.jetstream.errors import (
     ReadStalled,
     StreamRecreated,
 )
-from jsproto.jetstream.range_read.options import RangeOptions, Way
-from jsproto.jetstream.range_read.progress import Lost
+from jsproto.jetstream.range_read.options import RangeOptions, ReadMode
+from jsproto.jetstream.range_read.progress import LostRange
 from jsproto.jetstream.range_read.reader import PATIENCE_WITH_LAG, RangeReader
 from jsproto.jetstream.range_read.rows import DeliveredRows, StoredRows
-from jsproto.jetstream.range_read.source import RangeWay
+from jsproto.jetstream.range_read.source import RangeSource
 from jsproto.jetstream.range_read.states import RangeNotice, RangeState
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from tests.jetstream.range_rig import CREATED, LOST, Rig
 
-EACH_WAY = pytest.mark.parametrize("way", [Way.CONSUMER, Way.DIRECT])
+EACH_WAY = pytest.mark.parametrize("way", [ReadMode.CONSUMER, ReadMode.DIRECT])
 NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
 NO_JETSTREAM = {"error": {"code": 503, "err_code": 10076, "description": "JetStream not enabled"}}
 NOBODY = b"NATS/1.0 503\r\n\r\n"
@@ -66,11 +66,11 @@ def test_everything_of_the_range_comes_once_and_the_end_is_told(way):
 
     assert rig.take() == [3, 4, 5, 6, 7]
     assert rig.ended
-    assert rig.reader.reason is End.FILLED
+    assert rig.reader.reason is EndReason.FILLED
     assert rig.reader.state is RangeState.OVER
     assert rig.reader.finished
     assert rig.reader.last == 7
-    assert len(rig.made) == (1 if way is Way.CONSUMER else 0)
+    assert len(rig.made) == (1 if way is ReadMode.CONSUMER else 0)
     assert rig.consumers == {}
 
 
@@ -96,7 +96,7 @@ def test_by_consumer_one_is_made_asked_and_deleted():
 
 
 def test_directly_nothing_is_made():
-    rig = Rig(3, 8, stored=20, way=Way.DIRECT, subjects=["s.1"]).settle()
+    rig = Rig(3, 8, stored=20, way=ReadMode.DIRECT, subjects=["s.1"]).settle()
 
     assert rig.take() == [4, 7]
     assert verbs(rig) == ["STREAM.INFO", "SUB", "DIRECT.GET", "STREAM.INFO", "UNSUB"]
@@ -109,7 +109,7 @@ def test_directly_nothing_is_made():
 
 
 def test_an_item_is_a_run_of_its_way():
-    by_consumer, direct = Rig(1, 4).settle(), Rig(1, 4, way=Way.DIRECT).settle()
+    by_consumer, direct = Rig(1, 4).settle(), Rig(1, 4, way=ReadMode.DIRECT).settle()
     rows, others = by_consumer.reader.take(0.0), direct.reader.take(0.0)
 
     assert isinstance(rows, DeliveredRows)
@@ -119,9 +119,9 @@ def test_an_item_is_a_run_of_its_way():
 
 
 def test_a_work_queue_is_read_directly_and_everything_else_by_consumer():
-    assert Rig(stream={"retention": "workqueue"}).settle().reader.way is Way.DIRECT
-    assert Rig(stream={"retention": "interest"}).settle().reader.way is Way.CONSUMER
-    assert Rig().settle().reader.way is Way.CONSUMER
+    assert Rig(stream={"retention": "workqueue"}).settle().reader.way is ReadMode.DIRECT
+    assert Rig(stream={"retention": "interest"}).settle().reader.way is ReadMode.CONSUMER
+    assert Rig().settle().reader.way is ReadMode.CONSUMER
 
 
 def test_an_empty_range_asks_nobody():
@@ -130,7 +130,7 @@ def test_an_empty_range_asks_nobody():
     assert rig.asked == []
     assert rig.take() == []
     assert rig.ended
-    assert rig.reader.reason is End.FILLED
+    assert rig.reader.reason is EndReason.FILLED
 
 
 @EACH_WAY
@@ -158,7 +158,7 @@ def test_no_stream_can_have_this_name():
 
 
 def test_what_it_asks_of_a_way_is_written_down():
-    base = RangeWay(Rig().reader.track)
+    base = RangeSource(Rig().reader.track)
     calls = [
         lambda: base.begin(None, 0.0),
         lambda: base.again(None, 0.0),
@@ -179,7 +179,7 @@ def test_what_it_asks_of_a_way_is_written_down():
 
 
 @given(
-    st.sampled_from([Way.CONSUMER, Way.DIRECT]),
+    st.sampled_from([ReadMode.CONSUMER, ReadMode.DIRECT]),
     st.sets(st.integers(1, 40), max_size=9),
     st.lists(st.integers(1, 41), max_size=4),
     st.sampled_from([(), ("s.1",), ("s.0", "s.2")]),
@@ -240,8 +240,8 @@ def test_bytes_bound_what_is_asked_for(way):
     rig = Rig(1, 100, way=way, max_bytes=1000)
     rig.settle()
 
-    verb = "DIRECT.GET" if way is Way.DIRECT else "CONSUMER.MSG.NEXT"
-    assert rig.body(verb)["max_bytes"] == (500 if way is Way.DIRECT else 1000)
+    verb = "DIRECT.GET" if way is ReadMode.DIRECT else "CONSUMER.MSG.NEXT"
+    assert rig.body(verb)["max_bytes"] == (500 if way is ReadMode.DIRECT else 1000)
 
 
 def test_a_message_that_is_larger_than_all_that_may_be_asked_for_ends_it():
@@ -363,7 +363,7 @@ def test_what_comes_while_the_leader_is_asked_counts(way):
     rig.replica.messages = {seq: f"s.{seq % 3}" for seq in range(1, 7)}
     rig.open()
     rig.answer()
-    if way is Way.CONSUMER:
+    if way is ReadMode.CONSUMER:
         rig.answer()
     rig.arrive()
     assert rig.reader.state is RangeState.PROVING
@@ -394,7 +394,7 @@ def test_a_hole_that_shows_while_the_leader_is_asked_is_looked_at_too():
     rig.take()
 
     assert isinstance(rig.error, DataLost)
-    assert rig.reader.lost == [Lost(2, 5)]
+    assert rig.reader.lost == [LostRange(2, 5)]
 
 
 def test_a_heartbeat_says_that_nothing_is_left_to_wait_for():
@@ -431,7 +431,7 @@ def test_messages_that_were_removed_before_they_were_read_are_lost(way):
     assert isinstance(rig.error, DataLost)
     assert (rig.error.stream, rig.error.first, rig.error.until) == ("S", 1, 4)
     assert "expected the messages of stream S from 1 on" in str(rig.error)
-    assert rig.reader.reason is End.FATAL
+    assert rig.reader.reason is EndReason.FATAL
     assert rig.consumers == {}
 
 
@@ -443,8 +443,8 @@ def test_if_that_is_no_failure_it_is_told_and_the_survivors_come_once(way):
     rig.open().settle()
 
     assert rig.take() == list(range(4, 11))
-    assert rig.reader.lost == [Lost(1, 4)]
-    assert rig.told_of(RangeNotice.LOST) == [Lost(1, 4)]
+    assert rig.reader.lost == [LostRange(1, 4)]
+    assert rig.told_of(RangeNotice.LOST) == [LostRange(1, 4)]
     assert rig.ended
     assert rig.error is None
 
@@ -457,7 +457,7 @@ def test_a_range_that_is_gone_altogether(way):
 
     assert rig.take() == []
     assert rig.ended
-    assert rig.reader.lost == [Lost(1, 11)]
+    assert rig.reader.lost == [LostRange(1, 11)]
 
 
 @EACH_WAY
@@ -467,7 +467,7 @@ def test_an_empty_stream_has_lost_everything(way):
     rig.open().settle()
     rig.take()
 
-    assert rig.reader.lost == [Lost(1, 11)]
+    assert rig.reader.lost == [LostRange(1, 11)]
 
 
 @EACH_WAY
@@ -492,7 +492,7 @@ def test_a_removal_on_the_way_is_seen_on_the_way():
     rig.take()
 
     assert isinstance(rig.error, DataLost)
-    assert rig.reader.lost == [Lost(11, 51)]
+    assert rig.reader.lost == [LostRange(11, 51)]
     assert rig.taken[:10] == list(range(1, 11))
 
 
@@ -942,7 +942,7 @@ def denied(subject, operation="publish"):
 
 @pytest.mark.parametrize("verb", ["STREAM.INFO", "CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "DIRECT.GET"])
 def test_what_is_not_permitted_ends_it(verb):
-    rig = Rig(1, 11, way=Way.DIRECT if verb == "DIRECT.GET" else Way.CONSUMER, opened=False)
+    rig = Rig(1, 11, way=ReadMode.DIRECT if verb == "DIRECT.GET" else ReadMode.CONSUMER, opened=False)
     rig.instead[verb] = None
     rig.open().settle()
     subject = "$JS.API." + next(word for word in rig.asked if word.startswith(verb))
@@ -965,14 +965,16 @@ def test_who_may_make_no_consumers_reads_directly_if_that_is_allowed():
     )
     rig.settle()
 
-    assert rig.reader.way is Way.DIRECT
+    assert rig.reader.way is ReadMode.DIRECT
     assert rig.take() == list(range(1, 11))
     assert rig.ended
     assert isinstance(rig.told_of(RangeNotice.FAILED)[0], PermissionViolation)
 
 
 @pytest.mark.parametrize(
-    "how", [{"way": Way.CONSUMER}, {"stream": {"allow_direct": False}}], ids=["not wished", "not allowed"]
+    "how",
+    [{"way": ReadMode.CONSUMER}, {"stream": {"allow_direct": False}}],
+    ids=["not wished", "not allowed"],
 )
 def test_but_not_else(how):
     rig = Rig(1, 11, **how).answer()
@@ -1022,7 +1024,7 @@ def test_leaving_it_early_leaves_nothing_behind(way):
     assert len(rig.take(1)) > 0
     rig.close()
 
-    assert rig.reader.reason is End.CLOSED
+    assert rig.reader.reason is EndReason.CLOSED
     assert rig.reader.take(rig.now) is ENDED
     rig.settle()
     assert rig.consumers == {}
@@ -1044,7 +1046,7 @@ def test_it_can_be_left_at_any_moment(steps):
     assert rig.consumers == {}
 
 
-@pytest.mark.parametrize("wish", list(Wish))
+@pytest.mark.parametrize("wish", list(StopMode))
 def test_told_to_stop_it_gives_what_is_at_hand(wish):
     rig = Rig(1, 101, max_messages=10).settle()
     rig.reader.told(wish, rig.now)
@@ -1065,7 +1067,7 @@ def test_a_connection_that_is_closed_says_goodbye():
 
     assert any(word.startswith("CONSUMER.DELETE") for word in words)
     assert rig.reader.finished
-    assert rig.reader.reason is End.DISCONNECTED
+    assert rig.reader.reason is EndReason.DISCONNECTED
     assert rig.take() == list(range(1, 11))
     assert isinstance(rig.error, ConnectionClosed)
 
@@ -1082,7 +1084,7 @@ def test_a_connection_that_is_closed_without_a_link_leaves_a_name():
 
 
 def test_directly_there_is_no_goodbye_to_say():
-    rig = Rig(1, 101, max_messages=10, way=Way.DIRECT).settle()
+    rig = Rig(1, 101, max_messages=10, way=ReadMode.DIRECT).settle()
     rig.reader.closed(ConnectionClosed("over"), rig.now)
 
     assert rig.reader.finished
@@ -1091,7 +1093,7 @@ def test_directly_there_is_no_goodbye_to_say():
 @EACH_WAY
 def test_what_comes_after_the_end_changes_nothing(way):
     rig = Rig(1, 11, way=way).answer()
-    if way is Way.CONSUMER:
+    if way is ReadMode.CONSUMER:
         rig.answer()
     frames = list(rig.inbox)
     rig.close()
@@ -1249,7 +1251,7 @@ def test_a_message_that_does_not_say_where_it_stands_is_the_users_to_hear_of():
 
 
 def test_a_snapshot_at_every_moment_goes_on_in_the_same_way():
-    for way in (Way.CONSUMER, Way.DIRECT):
+    for way in (ReadMode.CONSUMER, ReadMode.DIRECT):
         rig = Rig(1, 31, way=way, max_messages=8, subjects=["s.1"])
         for _ in range(40):
             other = RangeReader(ApiSubjects(), "S", rig.reader.options)
@@ -1275,7 +1277,7 @@ def test_a_snapshot_at_every_moment_goes_on_in_the_same_way():
 
 
 def test_a_stream_that_does_not_allow_it():
-    rig = Rig(1, 11, way=Way.DIRECT, stream={"allow_direct": False}).settle()
+    rig = Rig(1, 11, way=ReadMode.DIRECT, stream={"allow_direct": False}).settle()
     rig.take()
 
     assert isinstance(rig.error, DirectUnavailable)
@@ -1283,7 +1285,7 @@ def test_a_stream_that_does_not_allow_it():
 
 
 def test_a_server_that_is_too_old():
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     token = rig.inbox[0][1]
     rig.inbox.clear()
     block = f"NATS/1.0\r\nNats-Stream: S\r\nNats-Subject: s.1\r\nNats-Sequence: 1\r\nNats-Time-Stamp: {CREATED}\r\n\r\n"
@@ -1307,33 +1309,33 @@ def page(rig, *sequences, pending=5, token=None):
 
 
 def test_sequences_that_do_not_rise_are_no_answer():
-    rig = page(Rig(1, 11, way=Way.DIRECT).answer(), 1, 3, 3).arrive()
+    rig = page(Rig(1, 11, way=ReadMode.DIRECT).answer(), 1, 3, 3).arrive()
     rig.take()
 
     assert "behind 3, seen 3" in str(rig.error)
 
 
 def test_messages_behind_the_range_end_it():
-    rig = page(Rig(1, 11, stored=30, way=Way.DIRECT, subjects=["s.1"]).answer(), 1, 13).arrive()
+    rig = page(Rig(1, 11, stored=30, way=ReadMode.DIRECT, subjects=["s.1"]).answer(), 1, 13).arrive()
     assert rig.reader.state is RangeState.PROVING
     rig.settle()
 
     assert rig.take() == [1]
-    rig = page(Rig(1, 11, stored=30, way=Way.DIRECT, subjects=["s.1"]).answer(), 13).arrive()
+    rig = page(Rig(1, 11, stored=30, way=ReadMode.DIRECT, subjects=["s.1"]).answer(), 13).arrive()
     rig.settle()
     assert rig.take() == []
     assert rig.ended
 
 
 def test_the_end_of_a_page_comes_after_the_last_message_of_the_range():
-    rig = Rig(1, 4, stored=9, way=Way.DIRECT).settle()
+    rig = Rig(1, 4, stored=9, way=ReadMode.DIRECT).settle()
 
     assert rig.take() == [1, 2, 3]
     assert rig.reader._by_direct.strays == 1
 
 
 def test_a_page_that_says_nothing_of_what_is_left_is_the_last_of_that_replica():
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     page(rig, 1, 2).status(204, "EOB", token=rig.page).arrive()
 
     assert rig.reader.state is RangeState.PROVING
@@ -1341,7 +1343,7 @@ def test_a_page_that_says_nothing_of_what_is_left_is_the_last_of_that_replica():
 
 @pytest.mark.parametrize(("status", "kind"), [((503, ""), NoResponders), ((408, "Bad Request"), BadRequest)])
 def test_what_a_direct_get_is_refused_with(status, kind):
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     rig.inbox.clear()
     rig.status(*status, token=rig.page).arrive()
 
@@ -1355,7 +1357,7 @@ def test_what_a_direct_get_is_refused_with(status, kind):
 
 
 def test_an_answer_without_a_status_and_a_place_is_none():
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     token = rig.page
     rig.feed((rig.port.sid, token, "", None, b"x"))
     rig.take()
@@ -1364,7 +1366,7 @@ def test_an_answer_without_a_status_and_a_place_is_none():
 
 
 def test_silence_to_a_page_is_asked_again():
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     rig.inbox.clear()
 
     assert rig.reader.deadline == 5.0  # nothing else would wake it
@@ -1376,7 +1378,7 @@ def test_silence_to_a_page_is_asked_again():
 
 
 def test_frames_of_another_page_change_nothing():
-    rig = Rig(1, 11, way=Way.DIRECT).answer()
+    rig = Rig(1, 11, way=ReadMode.DIRECT).answer()
     page(rig, 1, token="_INBOX.other").arrive()
 
     assert rig.reader.readable == 0
@@ -1397,10 +1399,10 @@ def test_several_subjects_are_read_with_one_filter_from_a_server_that_may_pass_o
         None,
         "s.*",
     ]
-    assert (rig.reader.reason, rig.consumers) == (End.FILLED, {})
+    assert (rig.reader.reason, rig.consumers) == (EndReason.FILLED, {})
 
 
-@pytest.mark.parametrize("way", [Way.CONSUMER, Way.DIRECT])
+@pytest.mark.parametrize("way", [ReadMode.CONSUMER, ReadMode.DIRECT])
 def test_messages_that_nobody_wants_are_progress(way):
     rig = Rig(1, 41, way=way, subjects=["s.1", "s.9"], stored=0, opened=False, max_messages=2, patience=10.0)
     rig.version = ""
@@ -1422,12 +1424,12 @@ def test_messages_that_nobody_wants_are_progress(way):
         rig.look()
     rig.take()
 
-    assert (rig.error, rig.reader.reason) == (None, End.FILLED)
+    assert (rig.error, rig.reader.reason) == (None, EndReason.FILLED)
     assert moves > 20
 
 
 def test_of_a_page_on_several_subjects_only_some_messages_may_be_wanted():
-    rig = Rig(1, 4, stored=9, way=Way.DIRECT, subjects=["s.7", "s.8"]).settle()
+    rig = Rig(1, 4, stored=9, way=ReadMode.DIRECT, subjects=["s.7", "s.8"]).settle()
 
     assert rig.take() == []
     assert rig.ended

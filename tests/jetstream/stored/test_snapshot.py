@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jsproto.core.conversation.conversation import Port, Wish
+from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
     ConversationClosed,
@@ -310,7 +310,7 @@ def test_a_restore_says_what_it_brings_and_sends_chunks_where_it_is_told() -> No
         ("$JS.SNAPSHOT.RESTORE.S.x", b"one"),
         ("$JS.SNAPSHOT.RESTORE.S.x", b"two"),
     ]
-    sink.told(Wish.DRAIN, 0.0)
+    sink.told(StopMode.DRAIN, 0.0)
     assert sink._finish == 0  # chunks are under way
     answered(sink)
     assert sink.port.commands[-1].payload == b""
@@ -339,14 +339,14 @@ def test_only_chunks_are_taken_and_only_until_the_drain() -> None:
     for item in (b"", "text", None):
         with pytest.raises(LocalProtocolError, match="chunk"):
             sink.offered(item, 0.0)
-    sink.told(Wish.DRAIN, 0.0)
+    sink.told(StopMode.DRAIN, 0.0)
     with pytest.raises(ConversationClosed):
         sink.offered(b"x", 0.0)
 
 
 def test_a_drain_before_the_server_said_where_to_waits_for_it() -> None:
     sink = opened(Restore(API, ORIGIN))
-    sink.told(Wish.DRAIN, 0.0)
+    sink.told(StopMode.DRAIN, 0.0)
     assert sink._finish == 0
     replied(sink, sink._call, {"deliver_subject": "to.there"})
 
@@ -369,7 +369,7 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
     replied(nowhere, nowhere._call, {"deliver_subject": 5})
     bad.offered(b"x", 0.0)
     replied(bad, next(iter(bad._flight)), {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
-    unmade.told(Wish.DRAIN, 0.0)
+    unmade.told(StopMode.DRAIN, 0.0)
     replied(unmade, unmade._finish, {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
     lost.link_down(Disconnected("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
@@ -452,7 +452,7 @@ def test_while_the_user_pauses_the_server_hears_a_byte_now_and_then() -> None:
     assert sink.deadline == 7.0 + PATIENCE  # nothing is held back, the server owes answers
     answered(sink)
     sink.offered(data, 8.0)
-    sink.told(Wish.DRAIN, 8.0)
+    sink.told(StopMode.DRAIN, 8.0)
     answered(sink)
 
     assert payloads(sink)[-1] == b""
@@ -478,7 +478,7 @@ def test_unpacking_may_take_longer_than_an_answer_and_its_end_is_not_guessed() -
     for _ in range(40):
         sink.offered(b"x" * 2**18, 0.0)
         answered(sink)
-    sink.told(Wish.DRAIN, 0.0)
+    sink.told(StopMode.DRAIN, 0.0)
     answered(sink)
     assert sink.deadline == pytest.approx(13.0)  # 10 MB more than the patience
     sink.ticked(13.0)
@@ -506,7 +506,7 @@ def test_the_state_of_a_restore_can_be_put_back() -> None:
     assert (twin.sent, twin._flight, twin.take(0.0)) == (1, sink._flight, NEED_DATA)
 
     answered(sink)
-    sink.told(Wish.DRAIN, 0.0)
+    sink.told(StopMode.DRAIN, 0.0)
     replied(sink, sink._finish, MADE)
     twin = Restore(API, ORIGIN)
     twin.restore(sink.snapshot())

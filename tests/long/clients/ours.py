@@ -11,7 +11,7 @@ import anyio
 from talk import ask, play
 
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 
 ADAPTER, BACKEND = sys.argv[3:5]
 connect = importlib.import_module(f"jsproto_io.{ADAPTER}").connect
@@ -108,7 +108,7 @@ async def flow_control(url):
 
 async def ordered_as(url, form):
     async with connected(url) as nc:
-        options = QUICK if form is Form.PULL else {}
+        options = QUICK if form is SourceKind.PULL else {}
         async with nc.jetstream().ordered_consumer("S", form=form, **options) as messages:
             for at in range(110):
                 if at == 20:
@@ -119,11 +119,11 @@ async def ordered_as(url, form):
 
 
 async def ordered(url):
-    await ordered_as(url, Form.PULL)
+    await ordered_as(url, SourceKind.PULL)
 
 
 async def ordered_push(url):
-    await ordered_as(url, Form.PUSH)
+    await ordered_as(url, SourceKind.PUSH)
 
 
 async def window(url):

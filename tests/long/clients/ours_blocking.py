@@ -10,7 +10,7 @@ from talk import ask_and_wait, done
 
 from jsproto.errors import RequestTimeout
 from jsproto.jetstream.errors import ConsumerDeleted
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 from jsproto_io.blocking import connect
 
 QUICK = {"expires": 5.0, "idle_heartbeat": 1.0}
@@ -100,7 +100,7 @@ def flow_control(url):
 
 
 def ordered_as(url, form):
-    options = QUICK if form is Form.PULL else {}
+    options = QUICK if form is SourceKind.PULL else {}
     with connected(url) as nc, nc.jetstream().ordered_consumer("S", form=form, **options) as messages:
         for at in range(110):
             if at == 20:
@@ -110,11 +110,11 @@ def ordered_as(url, form):
 
 
 def ordered(url):
-    ordered_as(url, Form.PULL)
+    ordered_as(url, SourceKind.PULL)
 
 
 def ordered_push(url):
-    ordered_as(url, Form.PUSH)
+    ordered_as(url, SourceKind.PUSH)
 
 
 def window(url):

@@ -8,9 +8,9 @@ import pytest
 from attrs import evolve
 
 from jsproto.jetstream.api.requests import manage
-from jsproto.jetstream.ordered.push_source import Pushes
+from jsproto.jetstream.ordered.push_source import PushSource
 from jsproto.jetstream.ordered.replay_check import ReplayWatch
-from jsproto.jetstream.ordered.resume_point import Position
+from jsproto.jetstream.ordered.resume_point import ResumePoint
 from jsproto.jetstream.pull.base import PullFeed
 from jsproto.jetstream.push.base import PushFeed
 from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
@@ -66,14 +66,14 @@ def test_what_was_at_hand_when_a_fetch_is_given_up_goes_back_at_once(monkeypatch
 def test_who_reads_what_is_there_is_told_that_it_was_all_however_much_is_written(monkeypatch):
     assert not broken("read")
 
-    unsure = Position.unsure
-    monkeypatch.setattr(Position, "unsure", property(lambda self: unsure.fget(self) and not self._left))
+    unsure = ResumePoint.unsure
+    monkeypatch.setattr(ResumePoint, "unsure", property(lambda self: unsure.fget(self) and not self._left))
 
     assert broken("read") == "caught up"
 
 
 def test_who_is_told_too_early_that_it_was_all_is_seen(monkeypatch):
-    monkeypatch.setattr(Position, "unsure", property(lambda self: not self.caught_up and self._got > 0))
+    monkeypatch.setattr(ResumePoint, "unsure", property(lambda self: not self.caught_up and self._got > 0))
 
     assert broken("read") == "caught up"
 
@@ -97,8 +97,8 @@ def test_an_ordered_reader_whose_consumer_is_deleted_goes_on_with_another_in_eac
     away = fault("remove", 60.0)
     assert not broken("ordered", away)
 
-    monkeypatch.setattr(Pushes, "heartbeat", lambda self, block, port, now: True)
-    monkeypatch.setattr(Pushes, "begin", lambda self, subject, now: None)
+    monkeypatch.setattr(PushSource, "heartbeat", lambda self, block, port, now: True)
+    monkeypatch.setattr(PushSource, "begin", lambda self, subject, now: None)
 
     assert broken("ordered", away) in {"lost", "progress"}
 

@@ -15,8 +15,8 @@ from jsproto.jetstream.ordered.consumer import OrderedConsumer
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.jetstream.pull.consume import Consume
 from jsproto.jetstream.pull.fetch import Fetch
-from jsproto.jetstream.pull.pending_pulls import Ledger
-from jsproto.jetstream.status import End
+from jsproto.jetstream.pull.pending_pulls import PendingPulls
+from jsproto.jetstream.status import EndReason
 from jsproto.testing.network import Restless
 from jsproto.testing.simserver.consumers.push_consumers import PushConsumer
 from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn, measured
@@ -201,8 +201,10 @@ def test_a_counter_that_is_not_reduced_is_seen(monkeypatch):
 
 
 def test_an_end_of_a_pull_that_is_waited_for_in_vain_is_seen(monkeypatch):
-    kept = Ledger.credit
-    monkeypatch.setattr(Ledger, "credit", lambda self, count, size=0: kept(self, count - (count > 2), size))
+    kept = PendingPulls.credit
+    monkeypatch.setattr(
+        PendingPulls, "credit", lambda self, count, size=0: kept(self, count - (count > 2), size)
+    )
 
     assert broken("ordered") == "silence"
 
@@ -235,7 +237,7 @@ def test_a_fetch_that_ends_for_no_reason_is_seen(monkeypatch):
     kept = Fetch._finish
 
     def wrong(self, reason, *args, **options):
-        kept(self, End.FATAL if reason is End.EXPIRED else reason, *args, **options)
+        kept(self, EndReason.FATAL if reason is EndReason.EXPIRED else reason, *args, **options)
 
     monkeypatch.setattr(Fetch, "_finish", wrong)
 

@@ -16,7 +16,7 @@ from jsproto.trace.judge.lint import Lint
 from jsproto.trace.observe.facts import Pulled
 from jsproto.trace.observe.ledger import Link
 from jsproto.trace.observe.observer import Observer
-from jsproto.wire.client_commands import CommandReader
+from jsproto.wire.client_commands import ClientCommandParser
 from jsproto.wire.parser import Parser
 from tests.recordings import RECORDINGS, name_of
 
@@ -80,7 +80,7 @@ def test_every_record_in_a_memory_has_its_shape_in_the_checksum(path):
         if each.__module__.startswith("jsproto.") and not issubclass(each, Enum)
     }
 
-    assert records >= {Lint, Observer, Link, CommandReader, Parser}
+    assert records >= {Lint, Observer, Link, ClientCommandParser, Parser}
     assert [each for each in records if (each.__module__, each.__qualname__) not in _SHAPE] == []
 
 

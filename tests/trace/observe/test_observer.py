@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from jsproto.jetstream.status import End
+from jsproto.jetstream.status import EndReason
 from jsproto.trace.formats.recording import Happened, Received, Sent, Waited, Wished
 from jsproto.trace.observe.facts import (
     Acked,
@@ -247,7 +247,7 @@ def test_a_subscription_of_the_link_before_is_made_again_in_ten_seconds_or_misse
 def test_a_delivery_is_put_down_to_the_oldest_open_pull_of_its_consumer(play):
     play(*HELLO, SUB, pull(9, consumer="D"), pull(1), pull(2), delivered(1), delivered(2))
 
-    assert [(each.got, each.end) for each in play.pulls] == [(0, None), (1, End.FILLED), (1, None)]
+    assert [(each.got, each.end) for each in play.pulls] == [(0, None), (1, EndReason.FILLED), (1, None)]
 
 
 def test_a_delivery_that_nobody_asked_for_or_listens_to_belongs_to_no_pull(play):
@@ -270,7 +270,7 @@ def test_a_pull_whose_bytes_are_spent_is_over(play):
 
     play(delivered(2, b"x" * 100))
 
-    assert (play.pulls[0].got, play.pulls[0].end) == (2, End.BYTES_SPENT)
+    assert (play.pulls[0].got, play.pulls[0].end) == (2, EndReason.BYTES_SPENT)
     assert play.pulls[0].owed_bytes(0.0) == 0
 
 
@@ -285,7 +285,7 @@ def test_of_pulls_that_are_over_the_last_eight_are_kept(play):
     play(*HELLO, SUB, *[pull(1)] * 12, *map(delivered, range(1, 13)))
     kept = play.observer.links[0].interests["2"].pulls
 
-    assert [each.end for each in kept] == [End.FILLED] * 8
+    assert [each.end for each in kept] == [EndReason.FILLED] * 8
     assert kept == play.pulls[4:]
 
 
@@ -294,7 +294,11 @@ def test_a_status_corrects_what_was_put_down_to_a_pull_wrongly(play):
     play(delivered(1), delivered(2))
     play(status("408 Request Timeout", Nats_Pending_Messages=3, Nats_Pending_Bytes=0))
 
-    assert [(each.got, each.end) for each in play.pulls] == [(0, End.EXPIRED), (1, End.FILLED), (1, None)]
+    assert [(each.got, each.end) for each in play.pulls] == [
+        (0, EndReason.EXPIRED),
+        (1, EndReason.FILLED),
+        (1, None),
+    ]
 
 
 def test_what_is_put_down_in_excess_and_fits_nowhere_is_forgotten(play):
@@ -308,7 +312,7 @@ def test_a_status_that_ends_all_pulls_leaves_those_as_they_are_that_ended_before
     play(*HELLO, SUB, pull(1), delivered(1), pull(2), pull(3), status("409 Leadership Change"))
 
     ends = [each.end for each in play.pulls]
-    assert ends[0] is End.FILLED
+    assert ends[0] is EndReason.FILLED
     assert ends[1] is ends[2]
     assert ends[1] is not None
     assert [fact.pull.status for fact in play.told(PullOver)] == ["409 Leadership Change"]
@@ -571,15 +575,15 @@ def test_a_pull_that_was_taken_for_filled_is_open_again_if_the_server_has_filled
     play(
         *HELLO, b">SUB _INBOX.* 2\r\n", pull(4, "_INBOX.a"), pull(4, "_INBOX.b"), *map(delivered, range(1, 6))
     )
-    assert [(each.got, each.end) for each in play.pulls] == [(4, End.FILLED), (1, None)]
+    assert [(each.got, each.end) for each in play.pulls] == [(4, EndReason.FILLED), (1, None)]
 
     play(status("408 Request Timeout", "_INBOX.b", Nats_Pending_Messages=2, Nats_Pending_Bytes=0))
 
-    assert [(each.got, each.end) for each in play.pulls] == [(3, None), (2, End.EXPIRED)]
+    assert [(each.got, each.end) for each in play.pulls] == [(3, None), (2, EndReason.EXPIRED)]
     play(pull(1, "_INBOX.a"))
     assert play.told(Pulled)[-1].owed == 1
     play(delivered(6))
-    assert play.pulls[0].end is End.FILLED
+    assert play.pulls[0].end is EndReason.FILLED
 
 
 def test_a_refused_pull_got_nothing_whatever_was_put_down_to_it(play):
@@ -593,7 +597,7 @@ def test_a_refused_pull_got_nothing_whatever_was_put_down_to_it(play):
         delivered(2),
     )
 
-    assert [(each.got, each.end) for each in play.pulls] == [(2, None), (0, End.FATAL)]
+    assert [(each.got, each.end) for each in play.pulls] == [(2, None), (0, EndReason.FATAL)]
 
 
 def test_what_comes_behind_a_standstill_belongs_to_the_pull_that_was_sent_before_it(play):

@@ -6,7 +6,7 @@ from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.connection import Connection
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.pubsub.request import Flush
 from jsproto.core.pubsub.subscription import Subscription
 from jsproto.errors import ConversationClosed, InvalidConfig
@@ -96,7 +96,7 @@ def story(machine, **asked):
     pair.advance(5.0)
     machine.open(Flush(), pair.now)
     pair.step()
-    machine.tell(reader, Wish.DRAIN, pair.now)
+    machine.tell(reader, StopMode.DRAIN, pair.now)
     pair.step()
     machine.close(reader, pair.now)
     machine.close(None, pair.now)

@@ -14,7 +14,7 @@ from jsproto import ENDED, NEED_DATA, Headers
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.options import Options
 from jsproto.core.connection.server_pool import Server
-from jsproto.core.conversation.conversation import Wish
+from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.pubsub.request import Flush, request
 from jsproto.core.pubsub.request_many import RequestMany, empty_payload
 from jsproto.core.pubsub.subscription import Overflow, SlowConsumer, Subscription
@@ -23,10 +23,10 @@ from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.credit import Credit
 from jsproto.jetstream.delivery.ack import ACK, NAK
-from jsproto.jetstream.delivery.ack_options import Acking
+from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import Settlement
 from jsproto.jetstream.ordered.consumer import OrderedConsumer
-from jsproto.jetstream.ordered.options import Form
+from jsproto.jetstream.ordered.options import SourceKind
 from jsproto.jetstream.ordered.view import View
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.jetstream.pull.consume import Consume
@@ -151,7 +151,7 @@ def pulls(play):
     play.publish(2)
     play.pair.advance(2.1)
     play.taken(consume)
-    play.connection.tell(consume, Wish.STOP, play.now)
+    play.connection.tell(consume, StopMode.STOP, play.now)
     play.pair.advance(11.0)
     play.taken(consume)
     for options in ({"max_messages": 5, "timeout": 1.3}, {"max_messages": 4, "mode": FetchMode.NO_WAIT},
@@ -257,7 +257,7 @@ def core(play):
     many = play.open(RequestMany("s.service", b"who is there", stall=0.6, timeout=1.0))
     play.pair.advance(2.0)
     play.taken(many, ack=None)
-    play.connection.tell(plain, Wish.DRAIN, play.now)
+    play.connection.tell(plain, StopMode.DRAIN, play.now)
     play.pair.step()
     play.publish(4)
     for feed in (plain, few, limited, failing):
@@ -265,7 +265,7 @@ def core(play):
     last = play.open(Subscription("s.b"))
     play.connection.send(Publish("s.b", b"last"), play.now)
     play.pair.step()
-    play.connection.tell(None, Wish.DRAIN, play.now)
+    play.connection.tell(None, StopMode.DRAIN, play.now)
     play.pair.step()
     with pytest.raises(SlowConsumer):
         play.connection.take(failing, play.now)
@@ -302,7 +302,7 @@ def pushes(play):
     feeds = [
         play.open(js.subscribe("s.*", stream="S", flow_control=True, idle_heartbeat=timedelta(seconds=1))),
         play.open(js.subscribe("s.*", stream="S", queue="workers")),
-        play.open(stream.ordered(form=Form.PUSH, idle_heartbeat=1.0)),
+        play.open(stream.ordered(form=SourceKind.PUSH, idle_heartbeat=1.0)),
         play.open(stream.ordered(filter_subject="s.a", max_messages=20, idle_heartbeat=1.0)),
         play.open(stream.read()),
     ]
@@ -318,8 +318,8 @@ def pushes(play):
     for feed in feeds:
         play.taken(feed, ack=None)
     play.pair.advance(12.0)
-    play.connection.tell(feeds[0], Wish.DRAIN, play.now)
-    play.connection.tell(feeds[1], Wish.STOP, play.now)
+    play.connection.tell(feeds[0], StopMode.DRAIN, play.now)
+    play.connection.tell(feeds[1], StopMode.STOP, play.now)
     play.pair.advance(1.0)
     for feed in feeds:
         play.taken(feed, ack=None)
@@ -507,7 +507,7 @@ def test_damaged_traces_are_one_stop_each_and_no_crash(story):
 
 def test_a_consumer_that_keeps_messages_in_progress_is_not_made():
     play = Play()
-    play.open(Consume("$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=Acking(wait=1.0))))
+    play.open(Consume("$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=AckOptions(wait=1.0))))
     text = play.end()
 
     assert rerun(text).stop is None
@@ -555,7 +555,7 @@ def oddly_timed() -> RequestMany:
     "opened",
     [
         lambda: Consume(
-            "$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=Acking(wait=1.0, in_progress=True))
+            "$JS.API.CONSUMER.MSG.NEXT.S.C", ConsumeOptions(acking=AckOptions(wait=1.0, in_progress=True))
         ),
         lambda: RequestMany("a", sentinel=empty_payload),
         lambda: JetStream().subscribe("s.*", stream="S", auto_ack=True),

@@ -3,7 +3,14 @@ import json
 import pytest
 
 from jsproto.trace.show.describe import MOST_TEXT, command_meaning, delivered_as, frame_meaning
-from jsproto.wire.client_commands import Broken, ConnectLine, PubLine, SubLine, UnsubLine, Word
+from jsproto.wire.client_commands import (
+    ClientVerb,
+    ConnectLine,
+    MalformedCommand,
+    PubLine,
+    SubLine,
+    UnsubLine,
+)
 from jsproto.wire.frames import Control, Err, Info
 
 ACK = "$JS.ACK.S.C.1.12.7.1700000000000000000.3"
@@ -90,8 +97,8 @@ def pub(subject, payload=b"", reply=""):
         (pub("$JS.API.STREAM.INFO.S", b"", "r"), "request", {"asks": "STREAM.INFO", "of": "S", "reply": "r"}),
         (pub("$JS.API.CONSUMER.MSG.NEXT.S"), "request", {"asks": "CONSUMER.MSG.NEXT", "of": "S"}),
         (pub("orders.new", b"12"), "publish", {"subject": "orders.new", "payload bytes": 2}),
-        (Word.PONG, "pong", {}),
-        (Broken("maximum"), "unreadable", {"text": "maximum"}),
+        (ClientVerb.PONG, "pong", {}),
+        (MalformedCommand("maximum"), "unreadable", {"text": "maximum"}),
     ],
 )  # fmt: skip
 def test_a_command_is_its_kind_and_what_it_says(command, kind, fields):

@@ -9,7 +9,7 @@ from typing import final
 
 from attrs import frozen
 
-from jsproto.jetstream.api.codecs import FLAG, INTEGER, TEXT, Each
+from jsproto.jetstream.api.codecs import FLAG, INTEGER, TEXT, MapCodec
 from jsproto.jetstream.api.document import Document, Nested, mapping, member
 
 
@@ -65,6 +65,6 @@ class AccountInfo(Document):
     streams: int = member(INTEGER, 0)
     consumers: int = member(INTEGER, 0)
     limits: AccountLimits = member(Nested(AccountLimits), AccountLimits())
-    tiers: Mapping[str, AccountTier] = mapping(Each(Nested(AccountTier)))
+    tiers: Mapping[str, AccountTier] = mapping(MapCodec(Nested(AccountTier)))
     domain: str | None = member(TEXT)
     api: ApiStats = member(Nested(ApiStats), ApiStats())

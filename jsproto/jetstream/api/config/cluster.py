@@ -14,7 +14,7 @@ from typing import final
 
 from attrs import frozen
 
-from jsproto.jetstream.api.codecs import AGO, FLAG, INTEGER, TEXT, TEXTS, TIME, Many, Words
+from jsproto.jetstream.api.codecs import AGO, FLAG, INTEGER, TEXT, TEXTS, TIME, EnumCodec, ListCodec
 from jsproto.jetstream.api.config.enums import RetentionPolicy
 from jsproto.jetstream.api.document import Document, Nested, member
 from jsproto.jetstream.api.timestamps import Timestamp
@@ -56,7 +56,7 @@ class DesiredOrigin(Document):
 
     replicas: int = member(INTEGER, 0)
     placement: Placement | None = member(Nested(Placement))
-    retention: RetentionPolicy | str | None = member(Words(RetentionPolicy))
+    retention: RetentionPolicy | str | None = member(EnumCodec(RetentionPolicy))
 
 
 @final
@@ -82,7 +82,7 @@ class DesiredCluster(Document):
 
     created: Timestamp | None = member(TIME)
     name: str | None = member(TEXT)
-    replicas: Sequence[PeerInfo] = member(Many(Nested(PeerInfo)), ())
+    replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
     origin: DesiredOrigin | None = member(Nested(DesiredOrigin))
     status: DesiredStatus | None = member(Nested(DesiredStatus))
 
@@ -102,5 +102,5 @@ class ClusterInfo(Document):
     leader_since: Timestamp | None = member(TIME)
     system_account: bool | None = member(FLAG)
     traffic_account: str | None = member(TEXT)
-    replicas: Sequence[PeerInfo] = member(Many(Nested(PeerInfo)), ())
+    replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
     desired: DesiredCluster | None = member(Nested(DesiredCluster))

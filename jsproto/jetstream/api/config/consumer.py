@@ -24,8 +24,8 @@ from jsproto.jetstream.api.codecs import (
     TEXT,
     TEXTS,
     TIME,
-    Many,
-    Words,
+    EnumCodec,
+    ListCodec,
 )
 from jsproto.jetstream.api.config.cluster import ClusterInfo
 from jsproto.jetstream.api.config.diff import Difference
@@ -50,16 +50,16 @@ class ConsumerConfig(Document):
     durable_name: str | None = member(OPTIONAL_NAME)
     name: str | None = member(OPTIONAL_NAME)
     description: str | None = member(TEXT)
-    deliver_policy: DeliverPolicy | str | None = member(Words(DeliverPolicy))
+    deliver_policy: DeliverPolicy | str | None = member(EnumCodec(DeliverPolicy))
     opt_start_seq: int | None = member(INTEGER)
     opt_start_time: Timestamp | datetime | None = member(GIVEN_TIME)
-    ack_policy: AckPolicy | str | None = member(Words(AckPolicy))
+    ack_policy: AckPolicy | str | None = member(EnumCodec(AckPolicy))
     ack_wait: timedelta | None = member(DURATION)
     max_deliver: int | None = member(INTEGER)
     backoff: Sequence[timedelta] = member(DURATIONS, ())
     filter_subject: str | None = member(TEXT)
     filter_subjects: Sequence[str] = member(TEXTS, ())
-    replay_policy: ReplayPolicy | str | None = member(Words(ReplayPolicy))
+    replay_policy: ReplayPolicy | str | None = member(EnumCodec(ReplayPolicy))
     rate_limit_bps: int | None = member(INTEGER)
     sample_freq: str | int | None = member(PERCENT)
     max_waiting: int | None = member(INTEGER)
@@ -80,7 +80,7 @@ class ConsumerConfig(Document):
     metadata: Mapping[str, str] = mapping(LABELS)
     pause_until: Timestamp | datetime | None = member(GIVEN_TIME)
     priority_groups: Sequence[str] = member(TEXTS, ())
-    priority_policy: PriorityPolicy | str | None = member(Words(PriorityPolicy))
+    priority_policy: PriorityPolicy | str | None = member(EnumCodec(PriorityPolicy))
     priority_timeout: timedelta | None = member(DURATION)
 
     @property
@@ -156,7 +156,7 @@ class ConsumerInfo(Document):
     push_bound: bool = member(FLAG, False)  # noqa: FBT003 - the form first, then the default
     paused: bool = member(FLAG, False)  # noqa: FBT003 - the same
     pause_remaining: timedelta | None = member(DURATION)
-    priority_groups: Sequence[PriorityGroupState] = member(Many(Nested(PriorityGroupState)), ())
+    priority_groups: Sequence[PriorityGroupState] = member(ListCodec(Nested(PriorityGroupState)), ())
     ts: Timestamp | None = member(TIME)
     reset_seq: int | None = member(INTEGER)
     changed: Sequence[Difference] = field(default=(), eq=False)

@@ -24,8 +24,8 @@ from jsproto.jetstream.api.codecs import (
     TEXT,
     TEXTS,
     TIME,
-    Many,
-    Words,
+    EnumCodec,
+    ListCodec,
 )
 from jsproto.jetstream.api.config.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.config.diff import Difference
@@ -87,7 +87,7 @@ class StreamSource(Document):
     opt_start_seq: int | None = member(INTEGER)
     opt_start_time: Timestamp | datetime | None = member(GIVEN_TIME)
     filter_subject: str | None = member(TEXT)
-    subject_transforms: Sequence[SubjectTransform] = member(Many(Nested(SubjectTransform)), ())
+    subject_transforms: Sequence[SubjectTransform] = member(ListCodec(Nested(SubjectTransform)), ())
     external: ExternalStream | None = member(Nested(ExternalStream))
     consumer: StreamConsumerSource | None = member(Nested(StreamConsumerSource))
 
@@ -154,24 +154,24 @@ class StreamConfig(Document):
     name: str = field(metadata=of(NAME))
     description: str | None = member(TEXT)
     subjects: Sequence[str] = member(TEXTS, ())
-    retention: RetentionPolicy | str | None = member(Words(RetentionPolicy))
+    retention: RetentionPolicy | str | None = member(EnumCodec(RetentionPolicy))
     max_consumers: int | None = member(INTEGER)
     max_msgs: int | None = member(INTEGER)
     max_bytes: int | None = member(INTEGER)
     max_age: timedelta | None = member(DURATION)
     max_msgs_per_subject: int | None = member(INTEGER)
     max_msg_size: int | None = member(INTEGER)
-    discard: DiscardPolicy | str | None = member(Words(DiscardPolicy))
+    discard: DiscardPolicy | str | None = member(EnumCodec(DiscardPolicy))
     discard_new_per_subject: bool | None = member(FLAG)
-    storage: StorageType | str | None = member(Words(StorageType))
+    storage: StorageType | str | None = member(EnumCodec(StorageType))
     num_replicas: int | None = member(INTEGER)
     no_ack: bool | None = member(FLAG)
     template_owner: str | None = member(TEXT)
     duplicate_window: timedelta | None = member(DURATION)
     placement: Placement | None = member(Nested(Placement))
     mirror: StreamSource | None = member(Nested(StreamSource))
-    sources: Sequence[StreamSource] = member(Many(Nested(StreamSource)), ())
-    compression: StoreCompression | str | None = member(Words(StoreCompression))
+    sources: Sequence[StreamSource] = member(ListCodec(Nested(StreamSource)), ())
+    compression: StoreCompression | str | None = member(EnumCodec(StoreCompression))
     first_seq: int | None = member(INTEGER)
     subject_transform: SubjectTransform | None = member(Nested(SubjectTransform))
     republish: Republish | None = member(Nested(Republish))
@@ -188,7 +188,7 @@ class StreamConfig(Document):
     allow_atomic: bool | None = member(FLAG)
     allow_batched: bool | None = member(FLAG)
     allow_msg_schedules: bool | None = member(FLAG)
-    persist_mode: PersistMode | str | None = member(Words(PersistMode))
+    persist_mode: PersistMode | str | None = member(EnumCodec(PersistMode))
     metadata: Mapping[str, str] = mapping(LABELS)
 
 
@@ -232,7 +232,7 @@ class StreamSourceInfo(Document):
     seq: int | None = member(INTEGER)
     error: Mapping[str, object] = mapping(OBJECT)
     filter_subject: str | None = member(TEXT)
-    subject_transforms: Sequence[SubjectTransform] = member(Many(Nested(SubjectTransform)), ())
+    subject_transforms: Sequence[SubjectTransform] = member(ListCodec(Nested(SubjectTransform)), ())
 
 
 @final
@@ -264,8 +264,8 @@ class StreamInfo(Document):
     domain: str | None = member(TEXT)
     cluster: ClusterInfo | None = member(Nested(ClusterInfo))
     mirror: StreamSourceInfo | None = member(Nested(StreamSourceInfo))
-    sources: Sequence[StreamSourceInfo] = member(Many(Nested(StreamSourceInfo)), ())
-    alternates: Sequence[StreamAlternate] = member(Many(Nested(StreamAlternate)), ())
+    sources: Sequence[StreamSourceInfo] = member(ListCodec(Nested(StreamSourceInfo)), ())
+    alternates: Sequence[StreamAlternate] = member(ListCodec(Nested(StreamAlternate)), ())
     ts: Timestamp | None = member(TIME)
     total: int = member(INTEGER, 0)
     offset: int = member(INTEGER, 0)

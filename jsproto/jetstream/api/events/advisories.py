@@ -18,7 +18,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.jetstream.api.codecs import DURATION, FLAG, INTEGER, OBJECT, TEXT, TIME, Many
+from jsproto.jetstream.api.codecs import DURATION, FLAG, INTEGER, OBJECT, TEXT, TIME, ListCodec
 from jsproto.jetstream.api.config.cluster import PeerInfo
 from jsproto.jetstream.api.config.stream import StreamState
 from jsproto.jetstream.api.document import Document, Nested, member
@@ -134,7 +134,7 @@ class LeaderElected(ConsumerEvent):
     """A stream, a consumer (if one is named) or a domain has a new leader."""
 
     leader: str = member(TEXT, "")
-    replicas: Sequence[PeerInfo] = member(Many(Nested(PeerInfo)), ())
+    replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
     cluster: str | None = member(TEXT)
 
 
@@ -143,7 +143,7 @@ class LeaderElected(ConsumerEvent):
 class QuorumLost(ConsumerEvent):
     """Too few servers of the group of a stream, or consumer, are there: nothing is stored or delivered."""
 
-    replicas: Sequence[PeerInfo] = member(Many(Nested(PeerInfo)), ())
+    replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
 
 
 @final

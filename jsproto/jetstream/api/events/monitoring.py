@@ -25,7 +25,7 @@ from jsproto.jetstream.api.codecs import (
     TEXT,
     TEXTS,
     TIME,
-    Many,
+    ListCodec,
 )
 from jsproto.jetstream.api.config.account import AccountLimits, ApiStats
 from jsproto.jetstream.api.config.cluster import ClusterInfo, PeerInfo
@@ -74,7 +74,7 @@ class MetaGroup(Document):
     name: str | None = member(TEXT)
     leader: str | None = member(TEXT)
     peer: str | None = member(TEXT)
-    replicas: Sequence[PeerInfo] = member(Many(Nested(PeerInfo)), ())
+    replicas: Sequence[PeerInfo] = member(ListCodec(Nested(PeerInfo)), ())
     cluster_size: int = member(INTEGER, 0)
     pending: int = member(INTEGER, 0)
 
@@ -104,9 +104,9 @@ class StreamDetail(Document):
     cluster: ClusterInfo | None = member(Nested(ClusterInfo))
     config: StreamConfig | None = member(Nested(StreamConfig))
     state: StreamState | None = member(Nested(StreamState))
-    consumer_detail: Sequence[ConsumerInfo] | None = member(Many(Nested(ConsumerInfo)))
+    consumer_detail: Sequence[ConsumerInfo] | None = member(ListCodec(Nested(ConsumerInfo)))
     mirror: StreamSourceInfo | None = member(Nested(StreamSourceInfo))
-    sources: Sequence[StreamSourceInfo] = member(Many(Nested(StreamSourceInfo)), ())
+    sources: Sequence[StreamSourceInfo] = member(ListCodec(Nested(StreamSourceInfo)), ())
     stream_raft_group: str | None = member(TEXT)
 
 
@@ -122,7 +122,7 @@ class AccountDetail(JsStats):
     name: str = member(TEXT, "")
     id: str = member(TEXT, "")
     limits: AccountLimits | None = member(Nested(AccountLimits))
-    stream_detail: Sequence[StreamDetail] | None = member(Many(Nested(StreamDetail)))
+    stream_detail: Sequence[StreamDetail] | None = member(ListCodec(Nested(StreamDetail)))
 
 
 @final
@@ -146,7 +146,7 @@ class Jsz(JsStats):
     messages: int = member(INTEGER, 0)
     bytes: int = member(INTEGER, 0)
     meta_cluster: MetaGroup | None = member(Nested(MetaGroup))
-    account_details: Sequence[AccountDetail] | None = member(Many(Nested(AccountDetail)))
+    account_details: Sequence[AccountDetail] | None = member(ListCodec(Nested(AccountDetail)))
     total: int = member(INTEGER, 0)
 
 
@@ -285,7 +285,7 @@ class Healthz(Document):
     status: str = member(TEXT, "")
     status_code: int = member(INTEGER, 0)
     error: str | None = member(TEXT)
-    errors: Sequence[HealthError] = member(Many(Nested(HealthError)), ())
+    errors: Sequence[HealthError] = member(ListCodec(Nested(HealthError)), ())
 
     @property
     def well(self) -> bool:
@@ -346,7 +346,7 @@ class Connz(Document):
     total: int = member(INTEGER, 0)
     offset: int = member(INTEGER, 0)
     limit: int = member(INTEGER, 0)
-    connections: Sequence[ConnectionInfo] = member(Many(Nested(ConnectionInfo)), ())
+    connections: Sequence[ConnectionInfo] = member(ListCodec(Nested(ConnectionInfo)), ())
 
     @property
     def next_offset(self) -> int | None:

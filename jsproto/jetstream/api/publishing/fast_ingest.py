@@ -25,7 +25,7 @@ from attrs import frozen
 
 from jsproto.errors import InvalidConfig, InvalidResponse, shorten
 from jsproto.jetstream.api.envelope import parse_object
-from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, api_error
+from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, api_error
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack
 from jsproto.jetstream.api.timestamps import UINT64_MAX
 from jsproto.wire.subjects import reply_subject
@@ -104,7 +104,7 @@ def ingest_id(batch_id: str) -> str:
     return batch_id
 
 
-def ingest_answer(body: bytes, about: Asked) -> IngestAnswer:
+def ingest_answer(body: bytes, about: RequestContext) -> IngestAnswer:
     """What the stream says.
 
     Raises:
@@ -125,7 +125,7 @@ def ingest_answer(body: bytes, about: Asked) -> IngestAnswer:
     return pub_ack(body, about)
 
 
-def dealt_with(body: bytes, about: Asked) -> int | None:
+def dealt_with(body: bytes, about: RequestContext) -> int | None:
     """The number up to which a fast batch was dealt with, by the answer that refuses the rest; ``None`` if it does not say."""
     count = parse_object(body, about).get("count")
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else None

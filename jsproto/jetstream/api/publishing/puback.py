@@ -18,7 +18,7 @@ from jsproto.errors import InvalidResponse
 from jsproto.jetstream.api.codecs import BIG, FLAG, INTEGER, NAME, TEXT
 from jsproto.jetstream.api.document import Document, member, of
 from jsproto.jetstream.api.envelope import members_or_error
-from jsproto.jetstream.api.errors import Asked, InvalidPubAck
+from jsproto.jetstream.api.errors import InvalidPubAck, RequestContext
 
 
 @final
@@ -72,7 +72,7 @@ def usual_ack(body: bytes) -> PubAck | None:
     return ack
 
 
-def pub_ack(body: bytes, about: Asked) -> PubAck:
+def pub_ack(body: bytes, about: RequestContext) -> PubAck:
     """The acknowledgement in the payload of a reply.
 
     Raises:

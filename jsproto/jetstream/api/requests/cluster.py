@@ -24,7 +24,7 @@ from jsproto.errors import InvalidConfig, InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.config.cluster import ClusterInfo, Placement
 from jsproto.jetstream.api.envelope import to_json
-from jsproto.jetstream.api.errors import Asked, RetryLater
+from jsproto.jetstream.api.errors import RequestContext, RetryLater
 from jsproto.jetstream.api.events.monitoring import Jsz, MetaGroup
 from jsproto.jetstream.api.requests.manage import (
     DEFAULT_TIMEOUT,
@@ -67,7 +67,7 @@ def step_down_stream(
         StreamNotFound: no such stream.
         RequestTimeout: no new leader in time, or nobody led.
     """
-    about = Asked(what="stream leader step-down", stream=stream)
+    about = RequestContext(what="stream leader step-down", stream=stream)
 
     def look(seconds: float) -> Steps[ClusterInfo | None]:
         info = yield from stream_info(api, stream, timeout=seconds)
@@ -100,7 +100,7 @@ def step_down_consumer(
     Raises:
         ConsumerNotFound: no such consumer.
     """
-    about = Asked(what="consumer leader step-down", stream=stream, consumer=consumer)
+    about = RequestContext(what="consumer leader step-down", stream=stream, consumer=consumer)
 
     def look(seconds: float) -> Steps[ClusterInfo | None]:
         info = yield from consumer_info(api, stream, consumer, timeout=seconds)
@@ -128,7 +128,7 @@ def step_down_meta(
         InvalidConfiguration: no such server (10005; 2.11 for ``preferred``).
         RequestTimeout: not the system account, no cluster, or no new leader in time.
     """
-    about = Asked(what="meta leader step-down")
+    about = RequestContext(what="meta leader step-down")
     subject = api.meta_leader_stepdown()
     return (
         yield from _step_down(
@@ -156,7 +156,7 @@ def remove_peer(api: ApiSubjects, stream: str, peer: str, *, timeout: float = DE
         InvalidSubject: a name with blanks or control characters.
         JetStreamError: it is none of the group (10040), or nobody can take its place (10075).
     """
-    about = Asked(what=f"remove peer {_named('peer', peer)}", stream=stream)
+    about = RequestContext(what=f"remove peer {_named('peer', peer)}", stream=stream)
     yield from succeed(
         api.stream_peer_remove(stream),
         about,
@@ -176,7 +176,7 @@ def evacuate_peer(
         InvalidSubject: a name with blanks or control characters.
         JetStreamError: it is none of the group (10040), or nobody can take its place (10075).
     """
-    about = Asked(what=f"evacuate peer {_named('peer', peer)}", stream=stream)
+    about = RequestContext(what=f"evacuate peer {_named('peer', peer)}", stream=stream)
     subject = api.stream_peer_evacuate(stream)
     yield from succeed(
         subject, about, AnswerType.STREAM_EVACUATE_PEER, body={"peer": peer}, since="2.15", timeout=timeout
@@ -190,7 +190,7 @@ def cancel_stream_move(api: ApiSubjects, stream: str, *, timeout: float = DEFAUL
         StreamNotFound: no such stream.
         JetStreamError: it is not being changed (10129).
     """
-    about = Asked(what="cancel move", stream=stream)
+    about = RequestContext(what="cancel move", stream=stream)
     yield from request(
         api.stream_cancel_move(stream), about, AnswerType.STREAM_CANCEL_MOVE, since="2.15", timeout=timeout
     )
@@ -211,7 +211,7 @@ def remove_server(
         JetStreamError: no such server (10044), or another is just being removed (10202).
     """
     body = _server(server, peer_id)
-    about = Asked(what=f"remove server {server or peer_id}")
+    about = RequestContext(what=f"remove server {server or peer_id}")
     yield from succeed(api.server_remove(), about, AnswerType.META_REMOVE_SERVER, body=body, timeout=timeout)
 
 
@@ -231,7 +231,7 @@ def evacuate_server(
         RequestTimeout, JetStreamNotEnabled: servers before 2.15, which do not know this request.
     """
     body = _server(server, peer_id)
-    about = Asked(what=f"evacuate server {server or peer_id}")
+    about = RequestContext(what=f"evacuate server {server or peer_id}")
     yield from succeed(
         api.server_evacuate(),
         about,
@@ -270,7 +270,7 @@ def move_stream(
     """
     wishes: dict[str, object] = {"server": server, "cluster": cluster, "tags": list(tags)}
     body = {name: wish for name, wish in wishes.items() if wish}
-    about = Asked(what=f"move stream of account {account}", stream=stream)
+    about = RequestContext(what=f"move stream of account {account}", stream=stream)
     yield from request(
         api.account_stream_move(account, stream), about, AnswerType.STREAM_UPDATE, body=body, timeout=timeout
     )
@@ -285,7 +285,7 @@ def cancel_move(
         NotFound: no such account (10035), or stream.
         JetStreamError: it is not being moved (10129).
     """
-    about = Asked(what=f"cancel move of a stream of account {account}", stream=stream)
+    about = RequestContext(what=f"cancel move of a stream of account {account}", stream=stream)
     yield from request(
         api.account_stream_cancel_move(account, stream),
         about,
@@ -301,7 +301,7 @@ def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TI
     Raises:
         InvalidResponse: the server answered without having begun.
     """
-    about = Asked(what=f"purge account {account}")
+    about = RequestContext(what=f"purge account {account}")
     members = yield from request(api.account_purge(account), about, AnswerType.ACCOUNT_PURGE, timeout=timeout)
     if members["initiated"] is not True:
         raise InvalidResponse(f"{about}: expected it to be initiated, seen {members['initiated']!r}")
@@ -312,7 +312,7 @@ def purge_account(api: ApiSubjects, account: str, *, timeout: float = DEFAULT_TI
 
 def _step_down(
     subject: str,
-    about: Asked,
+    about: RequestContext,
     expected: AnswerType,
     look: Callable[[float], Steps[_Group | None]],
     placement: Placement | None,
@@ -334,7 +334,7 @@ def _step_down(
 
 
 def _led(
-    look: Callable[[float], Steps[_Group | None]], until: float, about: Asked
+    look: Callable[[float], Steps[_Group | None]], until: float, about: RequestContext
 ) -> Steps[tuple[_Group | None, bool]]:
     """The group with a leader, ``None`` where there is no group; and whether somebody who leads was missed at first."""
     missed = False

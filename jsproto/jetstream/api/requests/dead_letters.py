@@ -19,7 +19,7 @@ from jsproto.jetstream.api.events.advisories import MessageFate
 from jsproto.jetstream.api.publishing.options import MSG_ID
 from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT
-from jsproto.jetstream.api.requests.messages import StoredMessage, Which, stored_message
+from jsproto.jetstream.api.requests.messages import MessageSelector, StoredMessage, stored_message
 from jsproto.jetstream.api.requests.publish import publish
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.wire.headers import Headers
@@ -61,7 +61,9 @@ def dead_letter(
     """
     if not event.stream or not event.stream_seq:
         raise InvalidConfig(f"expected an advisory about a message, seen {event.type!r}")
-    message = yield from stored_message(api, event.stream, Which(seq=event.stream_seq), timeout=timeout)
+    message = yield from stored_message(
+        api, event.stream, MessageSelector(seq=event.stream_seq), timeout=timeout
+    )
     if message.subject == subject:
         raise InvalidConfig(f"expected another subject for dead letters than the message's own, {subject!r}")
     letter = f"dead.{event.stream}.{event.consumer}.{event.stream_seq}"

@@ -22,7 +22,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig, ConsumerInfo
 from jsproto.jetstream.api.config.diff import Difference, differences
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.document import Document, member
-from jsproto.jetstream.api.errors import AmbiguousSubject, Asked, StreamNotFound
+from jsproto.jetstream.api.errors import AmbiguousSubject, RequestContext, StreamNotFound
 from jsproto.jetstream.api.requests.manage import (
     DEFAULT_TIMEOUT,
     consumer_info,
@@ -100,7 +100,7 @@ def purge_stream(
         Refused: the stream denies it, or is sealed.
     """
     which = which or Purge()
-    about = Asked(what="purge stream", stream=stream, subject=which.filter_subject)
+    about = RequestContext(what="purge stream", stream=stream, subject=which.filter_subject)
     if which.seq == 1:
         # Nothing is before it, but servers before 2.15 delete all that matches (seen on 2.9.10 and 2.11.11).
         yield from stream_info(api, stream, timeout=timeout)
@@ -121,7 +121,7 @@ def stream_by_subject(api: ApiSubjects, subject: str, *, timeout: float = DEFAUL
         AmbiguousSubject: several do, as a subject with wildcards can have it.
     """
     names = yield from stream_names(api, subject=subject, timeout=timeout)
-    about = Asked(what="stream by subject", subject=subject)
+    about = RequestContext(what="stream by subject", subject=subject)
     if not names:
         raise StreamNotFound(404, 10059, "expected a stream that stores the subject, there is none", about)
     if len(names) > 1:
@@ -208,7 +208,7 @@ def pause_consumer(
         InvalidConfig: a ``datetime`` without a time zone.
     """
     what = "resume consumer" if until is None else "pause consumer"
-    about = Asked(what=what, stream=stream, consumer=consumer)
+    about = RequestContext(what=what, stream=stream, consumer=consumer)
     body = None if until is None else {"pause_until": str(Timestamp.of(until))}
     subject = api.consumer_pause(stream, consumer)
     members = yield from request(
@@ -237,7 +237,7 @@ def reset_consumer(
         InvalidConfiguration: the consumer's deliver policy does not go with the sequence.
         InvalidConfig: a sequence that is none.
     """
-    about = Asked(what="reset consumer", stream=stream, consumer=consumer)
+    about = RequestContext(what="reset consumer", stream=stream, consumer=consumer)
     body = None if sequence("seq", seq) is None else {"seq": seq}
     subject = api.consumer_reset(stream, consumer)
     try:
@@ -261,7 +261,7 @@ def unpin_consumer(
         InvalidSubject: a group with blanks or control characters.
         InvalidRequest: no such group, or the consumer pins nobody.
     """
-    about = Asked(what="unpin consumer", stream=stream, consumer=consumer)
+    about = RequestContext(what="unpin consumer", stream=stream, consumer=consumer)
     subject = api.consumer_unpin(stream, consumer)
     yield from request(
         subject,

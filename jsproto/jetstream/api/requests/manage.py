@@ -29,12 +29,12 @@ from jsproto.jetstream.api.config.stream import StreamConfig, StreamInfo
 from jsproto.jetstream.api.document import Document, unechoed
 from jsproto.jetstream.api.envelope import answer, to_json
 from jsproto.jetstream.api.errors import (
-    Asked,
     ConfigIgnored,
     ConsumerExists,
     ConsumerNotFound,
     JetStreamError,
     JetStreamNotEnabled,
+    RequestContext,
     StreamExists,
     StreamNotFound,
     described,
@@ -55,7 +55,7 @@ DEFAULT_TIMEOUT: Final = 5.0
 
 def request(
     subject: str,
-    about: Asked,
+    about: RequestContext,
     expected: AnswerType,
     *,
     body: Mapping[str, object] | None = None,
@@ -93,7 +93,7 @@ def request(
 
 def account_info(api: ApiSubjects, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[AccountInfo]:
     """Usage and limits of the account: INFO."""
-    about = Asked(what="account info")
+    about = RequestContext(what="account info")
     members = yield from request(api.account_info(), about, AnswerType.ACCOUNT_INFO, timeout=timeout)
     return AccountInfo.from_wire(members, about)
 
@@ -122,7 +122,7 @@ def create_stream(
         StreamExists: there is one with another configuration.
         InvalidConfiguration: the server says what is wrong with it.
     """
-    about = Asked(what="create stream", stream=config.name)
+    about = RequestContext(what="create stream", stream=config.name)
     return (
         yield from _put_stream(
             api.stream_create(config.name),
@@ -151,7 +151,7 @@ def update_stream(
     Raises:
         StreamNotFound: no such stream.
     """
-    about = Asked(what="update stream", stream=config.name)
+    about = RequestContext(what="update stream", stream=config.name)
     return (
         yield from _put_stream(
             api.stream_update(config.name),
@@ -196,7 +196,7 @@ def change_stream(
     """Read the configuration, change some settings, write it back with all that was read (B202)."""
     config = yield from stream_config(api, stream, timeout=timeout)
     changed = config.evolve(**changes)
-    about = Asked(what="update stream", stream=changed.name)
+    about = RequestContext(what="update stream", stream=changed.name)
     subject = api.stream_update(changed.name)
     return (
         yield from _put_stream(subject, about, AnswerType.STREAM_UPDATE, changed, timeout=timeout, old=config)
@@ -242,7 +242,7 @@ def stream_info(
         InvalidResponse: the stream has more subjects than the server will say.
         RequestTimeout: the pages did not end in time.
     """
-    about = Asked(what="stream info", stream=stream)
+    about = RequestContext(what="stream info", stream=stream)
     if subjects_filter:
         subscription_subject(subjects_filter)
     wishes = {"subjects_filter": subjects_filter, "deleted_details": deleted_details}
@@ -268,7 +268,7 @@ def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIM
     Raises:
         StreamNotFound: no such stream.
     """
-    about = Asked(what="delete stream", stream=stream)
+    about = RequestContext(what="delete stream", stream=stream)
     yield from succeed(api.stream_delete(stream), about, AnswerType.STREAM_DELETE, timeout=timeout)
 
 
@@ -276,7 +276,7 @@ def stream_names(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listed[str]]:
     """Names of all streams, or of those that store ``subject``. Raises `InvalidSubject`."""
-    about = Asked(what="stream names", subject=subject)
+    about = RequestContext(what="stream names", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
     ask = _asking(api.stream_names(), about, AnswerType.STREAM_NAMES)
     return (yield from pages(ask, about, "streams", name_of, body, timeout=timeout))
@@ -290,7 +290,7 @@ def streams(
     Raises:
         InvalidSubject: it is none.
     """
-    about = Asked(what="list streams", subject=subject)
+    about = RequestContext(what="list streams", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
     ask = _asking(api.stream_list(), about, AnswerType.STREAM_LIST)
     return (yield from pages(ask, about, "streams", _stream_of, body, timeout=timeout))
@@ -328,7 +328,9 @@ def create_consumer(
         InvalidConfig: it cannot work with any server; nothing was sent.
     """
     name = config.checked().name or config.durable_name or ""
-    about = Asked(what=f"{action.value or 'create or update'} consumer", stream=stream, consumer=name)
+    about = RequestContext(
+        what=f"{action.value or 'create or update'} consumer", stream=stream, consumer=name
+    )
     subject = api.consumer_create(stream, name, config.filter_subject or "")
     body: dict[str, object] = {"stream_name": stream, "config": config.to_wire()}
     if action is not ConsumerAction.CREATE_OR_UPDATE:
@@ -421,7 +423,7 @@ def consumer_info(
         ConsumerNotFound: no such consumer.
         StreamNotFound: no such stream.
     """
-    about = Asked(what="consumer info", stream=stream, consumer=consumer)
+    about = RequestContext(what="consumer info", stream=stream, consumer=consumer)
     members = yield from request(
         api.consumer_info(stream, consumer), about, AnswerType.CONSUMER_INFO, timeout=timeout
     )
@@ -437,7 +439,7 @@ def delete_consumer(
         ConsumerNotFound: no such consumer.
         StreamNotFound: no such stream.
     """
-    about = Asked(what="delete consumer", stream=stream, consumer=consumer)
+    about = RequestContext(what="delete consumer", stream=stream, consumer=consumer)
     yield from succeed(
         api.consumer_delete(stream, consumer), about, AnswerType.CONSUMER_DELETE, timeout=timeout
     )
@@ -445,7 +447,7 @@ def delete_consumer(
 
 def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listed[str]]:
     """Names of all consumers of a stream."""
-    about = Asked(what="consumer names", stream=stream)
+    about = RequestContext(what="consumer names", stream=stream)
     ask = _asking(api.consumer_names(stream), about, AnswerType.CONSUMER_NAMES)
     return (yield from pages(ask, about, "consumers", name_of, timeout=timeout))
 
@@ -454,7 +456,7 @@ def consumers(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
 ) -> Steps[Listed[ConsumerInfo]]:
     """All consumers of a stream; what a cluster could not say now is named in the result."""
-    about = Asked(what="list consumers", stream=stream)
+    about = RequestContext(what="list consumers", stream=stream)
     ask = _asking(api.consumer_list(stream), about, AnswerType.CONSUMER_LIST)
     return (yield from pages(ask, about, "consumers", _consumer_of, timeout=timeout))
 
@@ -464,7 +466,7 @@ def consumers(
 
 def _put_stream(
     subject: str,
-    about: Asked,
+    about: RequestContext,
     expected: AnswerType,
     config: StreamConfig,
     *,
@@ -518,7 +520,7 @@ def _level(config: StreamConfig | ConsumerConfig) -> Headers | None:
     return Headers([(REQUIRED, str(level))]) if level else None
 
 
-def _compare(about: Asked, sent: Document, returned: Document) -> None:
+def _compare(about: RequestContext, sent: Document, returned: Document) -> None:
     ignored = unechoed(sent, returned)
     if ignored:
         names = ", ".join(ignored)
@@ -529,7 +531,7 @@ def _compare(about: Asked, sent: Document, returned: Document) -> None:
 
 def succeed(
     subject: str,
-    about: Asked,
+    about: RequestContext,
     expected: AnswerType,
     *,
     body: Mapping[str, object] | None = None,
@@ -543,15 +545,15 @@ def succeed(
     return members
 
 
-def _asking(subject: str, about: Asked, expected: AnswerType) -> AskPage:
+def _asking(subject: str, about: RequestContext, expected: AnswerType) -> AskPage:
     return lambda body, seconds: request(subject, about, expected, body=body, timeout=seconds)
 
 
-def _stream_of(entry: object, about: Asked) -> tuple[str, StreamInfo]:
+def _stream_of(entry: object, about: RequestContext) -> tuple[str, StreamInfo]:
     info = StreamInfo.from_wire(entry, about)
     return info.config.name, info
 
 
-def _consumer_of(entry: object, about: Asked) -> tuple[str, ConsumerInfo]:
+def _consumer_of(entry: object, about: RequestContext) -> tuple[str, ConsumerInfo]:
     info = ConsumerInfo.from_wire(entry, about)
     return info.name, info

@@ -28,14 +28,14 @@ from jsproto.core.conversation.procedure import Steps
 from jsproto.errors import InvalidConfig, InvalidResponse, JsprotoError, NoResponders, RequestTimeout, shorten
 from jsproto.jetstream.api.answers import AnswerType
 from jsproto.jetstream.api.envelope import to_json
-from jsproto.jetstream.api.errors import Asked, MessageNotFound, described
+from jsproto.jetstream.api.errors import MessageNotFound, RequestContext, described
 from jsproto.jetstream.api.requests.maintenance import sequence
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, request, succeed
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.timestamps import UINT64_MAX, Timestamp
 from jsproto.jetstream.errors import NothingFound
 from jsproto.jetstream.server_headers import added_by_get, bare_block
-from jsproto.jetstream.status import Place, judge, status_error
+from jsproto.jetstream.status import StatusContext, judge, status_error
 from jsproto.wire.headers import Headers, header_value
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
@@ -125,7 +125,7 @@ class StoredMessage:
 
 @final
 @frozen(kw_only=True)
-class Which:
+class MessageSelector:
     """Which message is meant: one of these, or a subject together with a sequence or time from which on it is sought.
 
     Attributes:
@@ -181,7 +181,7 @@ class Which:
 def stored_message(
     api: ApiSubjects,
     stream: str,
-    which: Which,
+    which: MessageSelector,
     *,
     direct: bool = False,
     no_headers: bool = False,
@@ -206,7 +206,7 @@ def stored_message(
         InvalidConfig: ``no_headers`` of a direct get.
     """
     headerless(direct=direct, no_headers=no_headers)
-    about = Asked(what=f"message {which}", stream=stream)
+    about = RequestContext(what=f"message {which}", stream=stream)
     if direct:
         found = yield from _direct(api, about, which, timeout)
     else:
@@ -250,7 +250,7 @@ def delete_message(
         InvalidConfig: a sequence that is none.
     """
     sequence("seq", seq)
-    about = Asked(what=f"{'erase' if erase else 'delete'} message {seq}", stream=stream)
+    about = RequestContext(what=f"{'erase' if erase else 'delete'} message {seq}", stream=stream)
     body: dict[str, object] = {"seq": seq} if erase else {"seq": seq, "no_erase": True}
     yield from succeed(
         api.stream_msg_delete(stream), about, AnswerType.STREAM_MSG_DELETE, body=body, timeout=timeout
@@ -261,7 +261,7 @@ def delete_message(
 
 
 def _by_api(
-    api: ApiSubjects, about: Asked, which: Which, timeout: float, *, no_headers: bool
+    api: ApiSubjects, about: RequestContext, which: MessageSelector, timeout: float, *, no_headers: bool
 ) -> Steps[StoredMessage]:
     subject = api.stream_msg_get(about.stream)
     body = {**which.to_wire(), "no_hdr": True} if no_headers else which.to_wire()
@@ -269,7 +269,9 @@ def _by_api(
     return from_members(members["message"], about, headers=not no_headers)
 
 
-def _direct(api: ApiSubjects, about: Asked, which: Which, timeout: float) -> Steps[StoredMessage]:
+def _direct(
+    api: ApiSubjects, about: RequestContext, which: MessageSelector, timeout: float
+) -> Steps[StoredMessage]:
     subject, payload = direct_request(api, about.stream, which)
     try:
         reply = yield Call(subject, payload, None, timeout)
@@ -285,26 +287,26 @@ def _direct(api: ApiSubjects, about: Asked, which: Which, timeout: float) -> Ste
     return found
 
 
-def direct_request(api: ApiSubjects, stream: str, which: Which) -> tuple[str, bytes]:
+def direct_request(api: ApiSubjects, stream: str, which: MessageSelector) -> tuple[str, bytes]:
     """Subject and payload of a direct get. The last of one subject is asked for on a subject of its own, for permissions."""
     if which.last_by_subj and not {"*", ">"} & set(which.last_by_subj.split(".")):
         return api.direct_get_last(stream, publish_subject(which.last_by_subj)), b""
     return api.direct_get(stream), to_json(which.to_wire())
 
 
-def no_direct(about: Asked, subject: str) -> str:
+def no_direct(about: RequestContext, subject: str) -> str:
     """What it means that nobody answers a direct get."""
     return f"{about}: expected an answer on {subject!r}, nobody listens: no such stream, or it does not allow direct gets"
 
 
-def direct_error(reply: Message, about: Asked) -> JsprotoError:
+def direct_error(reply: Message, about: RequestContext) -> JsprotoError:
     """What an answer of a direct get means that is no message."""
     if reply.status is None:
         return InvalidResponse(
             f"{about}: expected a stored message, seen {len(reply.payload)} bytes without its place"
         )
     code, text = reply.status
-    error = status_error(judge(code, text, Place.DIRECT), code, text, str(about))
+    error = status_error(judge(code, text, StatusContext.DIRECT), code, text, str(about))
     return MessageNotFound(code, 10037, text, about) if isinstance(error, NothingFound) else error
 
 
@@ -340,7 +342,7 @@ def from_direct(reply: Message, stream: str) -> StoredMessage | None:
     )
 
 
-def from_members(members: object, about: Asked, *, headers: bool = True) -> StoredMessage:
+def from_members(members: object, about: RequestContext, *, headers: bool = True) -> StoredMessage:
     """The message that an answer of the API describes, with its headers or without.
 
     Raises:
@@ -374,7 +376,7 @@ def number(digits: str) -> int:
     raise InvalidResponse(f"expected a number of 64 bits, seen {shorten(digits)}")
 
 
-def _bytes(said: object, about: Asked) -> bytes:
+def _bytes(said: object, about: RequestContext) -> bytes:
     if said is None:
         return b""
     if isinstance(said, str):

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias, TypeVar, cast, final
 
 from jsproto.core.conversation.procedure import Steps, the_time
 from jsproto.errors import InvalidResponse, InvalidSubject, RequestTimeout
-from jsproto.jetstream.api.errors import Asked, described
+from jsproto.jetstream.api.errors import RequestContext, described
 from jsproto.wire.subjects import stream_name
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class _Reading:
         self.missing: dict[str, None] = {}
         self.offline: dict[str, str] = {}
 
-    def page(self, named: dict[str, object], members: Mapping[str, object], about: Asked) -> bool:
+    def page(self, named: dict[str, object], members: Mapping[str, object], about: RequestContext) -> bool:
         """One page more; whether it was the last."""
         missing = [name for name in _list(members, "missing") if isinstance(name, str)]
         said = members.get("offline")
@@ -113,9 +113,9 @@ class _Reading:
 
 def pages(
     ask: AskPage,
-    about: Asked,
+    about: RequestContext,
     member: str,
-    read: Callable[[object, Asked], tuple[str, T]],
+    read: Callable[[object, RequestContext], tuple[str, T]],
     body: Mapping[str, object] | None = None,
     *,
     timeout: float,
@@ -153,7 +153,7 @@ def pages(
     return Listed(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
 
 
-def time_left(until: float, about: Asked, came: int, total: int | None) -> Steps[float]:
+def time_left(until: float, about: RequestContext, came: int, total: int | None) -> Steps[float]:
     """Seconds that are left for further pages of which ``came`` entries are here.
 
     Raises:
@@ -172,7 +172,7 @@ def _list(members: Mapping[str, object], member: str, about: object = "") -> lis
     return cast("list[object]", page or [])
 
 
-def said_name(name: str, about: Asked) -> str:
+def said_name(name: str, about: RequestContext) -> str:
     """The name of a stream that the server has said, for another question about it.
 
     Raises:
@@ -184,7 +184,7 @@ def said_name(name: str, about: Asked) -> str:
         raise InvalidResponse(f"{about}: {error}") from None
 
 
-def name_of(entry: object, about: Asked) -> tuple[str, str]:
+def name_of(entry: object, about: RequestContext) -> tuple[str, str]:
     """An entry that is a name."""
     if not isinstance(entry, str):
         raise InvalidResponse(f"{about}: expected a name, seen {described(entry)}")

@@ -16,7 +16,7 @@ from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import Sleep, Steps, the_time
 from jsproto.core.numbers import count, seconds
 from jsproto.errors import NoResponders, RequestTimeout, StatusError
-from jsproto.jetstream.api.errors import Asked
+from jsproto.jetstream.api.errors import RequestContext
 from jsproto.jetstream.api.publishing.options import PublishOptions, PublishSettings, asked_for
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack, usual_ack
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT
@@ -129,7 +129,7 @@ def _attempts(call: Call, stream: str, retries: int, retry_wait: float) -> Steps
                 return usual
             if reply.status is not None and not reply.payload:
                 raise StatusError(*reply.status)
-            return pub_ack(reply.payload, Asked(what="publish", stream=stream, subject=call.subject))
+            return pub_ack(reply.payload, RequestContext(what="publish", stream=stream, subject=call.subject))
         yield Sleep(retry_wait)
         left = deadline - (yield from the_time())
         if left <= 0:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from jsproto.core.connection.deadlines import Agenda
+from jsproto.core.connection.deadlines import DeadlineHeap
 from jsproto.jetstream.api.patterns import collide
 from jsproto.testing.simserver.account.routing import Lottery, Router
 from jsproto.testing.simserver.consumers.acks import PREFIX as ACK_PREFIX
@@ -94,7 +94,7 @@ class JetStream:
         self._moved: dict[Stream | Consumer, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
         self._pushed: dict[str, list[tuple[Stream, PushConsumer]]] | None = {}
-        self._agenda = Agenda()
+        self._agenda = DeadlineHeap()
         self._keys: dict[Stream | Consumer, int] = {}
         self._by_key: dict[int, Stream | Consumer] = {}
         self._next_key = 0

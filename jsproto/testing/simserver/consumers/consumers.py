@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.consumers.acks import AckAddress, ack_front
-from jsproto.testing.simserver.consumers.ledger import Ledger
+from jsproto.testing.simserver.consumers.ledger import DeliveryLedger
 from jsproto.testing.simserver.consumers.outlet import Surroundings
-from jsproto.testing.simserver.consumers.pace import Pace
-from jsproto.testing.simserver.consumers.record import Position, Record
+from jsproto.testing.simserver.consumers.pace import DeliveryPace
+from jsproto.testing.simserver.consumers.record import Record, StoredPosition
 from jsproto.testing.simserver.consumers.settling import GRACE, Settling
 from jsproto.testing.simserver.streams.store import Stored
 from jsproto.testing.simserver.streams.streams import Stream
@@ -60,7 +60,7 @@ class Consumer(Settling):
         self._stalled = False
         self._paused_until = 0
         self._headers_only = False
-        self._pace = Pace(stream.last)
+        self._pace = DeliveryPace(stream.last)
         #: What was taken from the stream and may not go yet.
         self._held: Handing | None = None
         self._held_until = 0
@@ -155,25 +155,25 @@ class Consumer(Settling):
         return info
 
     @property
-    def _told(self) -> tuple[Position, Position]:
+    def _told(self) -> tuple[StoredPosition, StoredPosition]:
         """How far it says that it has come, and up to where that all is acknowledged."""
         record = self._record
         if not self._profile.tells_record:
             return self._come, self._floor
         if self.in_memory and not any(record.delivered):
             # Nothing is written: it tells where it looks.
-            return Position(0, self._cursor.next_seq - 1), record.floor
+            return StoredPosition(0, self._cursor.next_seq - 1), record.floor
         return record.delivered, record.floor
 
     @property
-    def _come(self) -> Position:
+    def _come(self) -> StoredPosition:
         """How far it has come, whether there was something to deliver or not."""
-        return Position(self._consumer_seq - 1, self._cursor.next_seq - 1)
+        return StoredPosition(self._consumer_seq - 1, self._cursor.next_seq - 1)
 
     @property
-    def _floor(self) -> Position:
+    def _floor(self) -> StoredPosition:
         """Up to where all is acknowledged, or passed."""
-        return Position(self._ledger.consumer_floor, self._ledger.stream_floor)
+        return StoredPosition(self._ledger.consumer_floor, self._ledger.stream_floor)
 
     # ------------------------------------------------------------------------------------------------ the loop
 
@@ -380,7 +380,7 @@ class Consumer(Settling):
         if seq and policy not in {"all", "by_start_sequence", "by_start_time"}:
             raise ValueError("not allowed")
         seq = seq or self._ledger.stream_floor + 1
-        self._ledger, self._record = Ledger(seq - 1), Record(seq - 1, seq - 1)
+        self._ledger, self._record = DeliveryLedger(seq - 1), Record(seq - 1, seq - 1)
         self._cursor.jump(seq)
         self._consumer_seq = 1
         self._delivered_time = self._ack_time = 0

@@ -24,7 +24,7 @@ class Outstanding:
         self.time = self.sent = time
 
 
-class Ledger:
+class DeliveryLedger:
     """Deliveries of one consumer, by stream sequence."""
 
     __slots__ = ("again", "consumer_floor", "due", "outstanding", "stream_floor")

@@ -12,7 +12,7 @@ from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND
 from jsproto.wire.client_commands import MAX_PAYLOAD
 
 
-class Pace:
+class DeliveryPace:
     """How long a message has to wait before it may go. Times are nanoseconds."""
 
     __slots__ = ("_burst", "_filled_at", "_last_time", "_rate", "_replaying", "_target", "_tokens", "slow")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Position(NamedTuple):
+class StoredPosition(NamedTuple):
     """A place in both numberings: that of the consumer and that of the stream."""
 
     consumer_seq: int
@@ -32,14 +32,14 @@ class Record:
         self._owed: dict[int, int] = {}
 
     @property
-    def delivered(self) -> Position:
+    def delivered(self) -> StoredPosition:
         """How far it has delivered."""
-        return Position(self._consumer_seq, self._stream_seq)
+        return StoredPosition(self._consumer_seq, self._stream_seq)
 
     @property
-    def floor(self) -> Position:
+    def floor(self) -> StoredPosition:
         """Up to where all is acknowledged."""
-        return Position(self._consumer_floor, self._stream_floor)
+        return StoredPosition(self._consumer_floor, self._stream_floor)
 
     def sent(self, seq: int, consumer_seq: int, *, owed: bool) -> None:
         """A message was handed out, and is ``owed`` an acknowledgement or counts as having got it."""
@@ -76,7 +76,7 @@ class Record:
         """A message has been delivered as often as it may be."""
         self._owed.pop(seq, None)
 
-    def replaced(self, delivered: Position, floor: Position, owed: Mapping[int, int]) -> None:
+    def replaced(self, delivered: StoredPosition, floor: StoredPosition, owed: Mapping[int, int]) -> None:
         """Write this instead of all that was written, unless it contradicts itself or goes back."""
         sound = floor.consumer_seq <= delivered.consumer_seq and all(
             floor.stream_seq < seq <= delivered.stream_seq for seq in owed

@@ -1,7 +1,7 @@
 """Acknowledgements of one consumer: what each word does, and what happens when none comes.
 
 The part of a consumer that is the same whether it is pulled from or pushes. Acknowledgements close deliveries in the
-:class:`~jsproto.testing.simserver.consumers.ledger.Ledger` (nats-server ``consumer.go``, ``processAck``); what is overdue, or given
+:class:`~jsproto.testing.simserver.consumers.ledger.DeliveryLedger` (nats-server ``consumer.go``, ``processAck``); what is overdue, or given
 back, becomes due again (``checkPending``) until max_deliver gives it up. Whoever inherits says what `turned` does:
 something may have changed, so deliver what can be delivered.
 """
@@ -14,7 +14,7 @@ from typing import Final
 from jsproto.testing.simserver.consumers.acks import ACK, AckAddress, AckWord, ack_word, nak_delay
 from jsproto.testing.simserver.consumers.advisories import Advisories
 from jsproto.testing.simserver.consumers.cursor import Cursor
-from jsproto.testing.simserver.consumers.ledger import Ledger
+from jsproto.testing.simserver.consumers.ledger import DeliveryLedger
 from jsproto.testing.simserver.consumers.outlet import Outlet
 from jsproto.testing.simserver.consumers.record import Record
 from jsproto.testing.simserver.streams.streams import Stream
@@ -62,7 +62,7 @@ class Settling:
         self._profile = profile
         self._cursor = Cursor(stream, config, profile)
         passed = self._cursor.next_seq - 1
-        self._ledger = Ledger(passed if profile.floor_at_start else 0)
+        self._ledger = DeliveryLedger(passed if profile.floor_at_start else 0)
         self._record = Record(passed, self._ledger.stream_floor)
         self._advisories = Advisories(stream.name, name, outlet.advise)
         self._consumer_seq = 1

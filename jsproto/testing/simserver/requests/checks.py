@@ -17,7 +17,7 @@ from jsproto.jetstream.api.validation.facts import consumer_facts, stream_facts
 from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, Finding, findings
 from jsproto.testing.simserver.values.documents import Table, texts
 from jsproto.testing.simserver.values.profile import Profile
-from jsproto.testing.simserver.values.refusals import INVALID_CONFIG, Refusal, numbered
+from jsproto.testing.simserver.values.refusals import INVALID_CONFIG, ApiRefusal, numbered
 
 #: Numbers that came later than 2.9.
 _SINCE: Final[Mapping[int, tuple[int, int]]] = {
@@ -108,7 +108,7 @@ _START: Final = {"opt_start_seq": "start sequence", "opt_start_time": "start tim
 _UNSET: Final = {**_START, "filter_subject": "filter subject"}
 
 
-def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) -> Refusal | None:
+def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) -> ApiRefusal | None:
     """What the server says against a stream that is asked for, ``None`` if nothing."""
     if not asked.get("name"):
         more = r", '\', '/'" if profile.strict_json else ""
@@ -128,8 +128,8 @@ def refused_stream(asked: Table, profile: Profile, *, pedantic: bool = False) ->
 class Against(NamedTuple):
     """What the server says against a consumer: at once, and at last if it is not there yet; ``None`` is nothing."""
 
-    at_once: Refusal | None
-    at_last: Refusal | None
+    at_once: ApiRefusal | None
+    at_last: ApiRefusal | None
 
 
 def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic: bool = False) -> Against:
@@ -143,7 +143,7 @@ def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic:
     )
 
 
-def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> Refusal | None:
+def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> ApiRefusal | None:
     for finding in found:
         if _SINCE.get(finding.err_code, (0, 0)) <= profile.number:
             if finding.err_code == _PULL_REQUIRES_ACK:

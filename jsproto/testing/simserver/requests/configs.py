@@ -278,7 +278,7 @@ def _visible(config: Table, members: tuple[Member, ...]) -> Table:
     return {name: value for name, value in config.items() if value or name not in hidden}
 
 
-def invalid_json(profile: Profile, what: str) -> refusals.Refusal:
+def invalid_json(profile: Profile, what: str) -> refusals.ApiRefusal:
     """10025 with the details that this version tells."""
     if not profile.verbose_json_errors:
         return refusals.INVALID_JSON

@@ -119,7 +119,7 @@ class _Room:
             raise RefusedError(refusals.STORE_FAILED.about("maximum messages per subject exceeded"))
 
 
-class Gate:
+class PublishGate:
     """The checks of one stream, and its memory of message ids."""
 
     __slots__ = ("_counts", "_ids", "_max_size", "_profile", "_sealed", "_stream", "claimed", "last_id")

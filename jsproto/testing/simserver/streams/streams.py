@@ -1,6 +1,6 @@
 """Streams: what is stored, what is refused, what falls out again.
 
-A publish passes the :class:`~jsproto.testing.simserver.streams.publish_gate.Gate`, alone or with its batch; then it is stored, the consumers
+A publish passes the :class:`~jsproto.testing.simserver.streams.publish_gate.PublishGate`, alone or with its batch; then it is stored, the consumers
 are told, and old messages make place. A stream answers a publish with the text of the acknowledgement. It knows its
 consumers by the few words of :class:`~jsproto.testing.simserver.streams.followers.Follower`.
 """
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from jsproto.testing.simserver.streams.batches import Batches, Member
 from jsproto.testing.simserver.streams.followers import Follower
-from jsproto.testing.simserver.streams.publish_gate import Admitted, DroppedError, DuplicateError, Gate
+from jsproto.testing.simserver.streams.publish_gate import Admitted, DroppedError, DuplicateError, PublishGate
 from jsproto.testing.simserver.streams.store import Store, Stored
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, table, text, texts
@@ -71,7 +71,7 @@ class Stream(Store):
         self.domain = domain
         self.followers: dict[str, Follower] = {}
         self._profile = profile
-        self._gate = Gate(self, profile)
+        self._gate = PublishGate(self, profile)
         #: Atomic batches that are open.
         self.batches = Batches(profile)
         self._transform: SubjectMapping | None = None
@@ -166,7 +166,7 @@ class Stream(Store):
             return self._answer({"stream": self.name, "seq": seq, "val": admitted.total})
         return self._answer({"stream": self.name, "seq": seq})
 
-    def refuse(self, refusal: refusals.Refusal) -> PubAck:
+    def refuse(self, refusal: refusals.ApiRefusal) -> PubAck:
         """Store nothing; the answer says why."""
         return self._answer({"error": refusal.body(), "stream": self.name, "seq": 0})
 

@@ -19,7 +19,7 @@ from jsproto.trace.observe.facts import (
     SaidWord,
     Subscribed,
 )
-from jsproto.wire.client_commands import Word
+from jsproto.wire.client_commands import ClientVerb
 from jsproto.wire.subjects import publish_subject, subscription_subject
 
 #: ``-ERR`` texts that blame the client's words, and not its rights or its pace.
@@ -130,7 +130,7 @@ def _ping(fact: PingUnanswered) -> str | None:
 
 def _unasked_pong(fact: SaidWord) -> str | None:
     known = fact.link.pings or "pings" in fact.link.forgot
-    return "a PONG for which there was no PING" if fact.command is Word.PONG and not known else None
+    return "a PONG for which there was no PING" if fact.command is ClientVerb.PONG and not known else None
 
 
 # fmt: off

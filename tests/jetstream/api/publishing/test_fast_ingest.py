@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig, InvalidSubject
-from jsproto.jetstream.api.errors import Asked, InvalidBatch, InvalidPubAck, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.errors import (
+    InvalidBatch,
+    InvalidPubAck,
+    JetStreamError,
+    RequestContext,
+    WrongLastSequence,
+)
 from jsproto.jetstream.api.publishing.fast_ingest import (
     FlowAck,
     FlowError,
@@ -19,7 +25,7 @@ from jsproto.jetstream.api.publishing.fast_ingest import (
 )
 from jsproto.jetstream.api.publishing.puback import PubAck
 
-ABOUT = Asked(what="fast batch b")
+ABOUT = RequestContext(what="fast batch b")
 
 
 def test_the_words_are_those_of_the_wire() -> None:

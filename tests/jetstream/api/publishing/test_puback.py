@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from jsproto.errors import InvalidConfig
 from jsproto.jetstream.api.envelope import members_or_error
-from jsproto.jetstream.api.errors import Asked, InvalidPubAck, JetStreamError, WrongLastSequence
+from jsproto.jetstream.api.errors import InvalidPubAck, JetStreamError, RequestContext, WrongLastSequence
 from jsproto.jetstream.api.publishing.puback import PubAck, pub_ack, usual_ack
 
-ABOUT = Asked(what="publish", subject="orders.new")
+ABOUT = RequestContext(what="publish", subject="orders.new")
 
 
 def test_b173_a_duplicate_may_have_sequence_0() -> None:

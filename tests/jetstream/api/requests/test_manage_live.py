@@ -11,7 +11,7 @@ import pytest
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Now, Sleep
+from jsproto.core.conversation.procedure import CurrentTime, Sleep
 from jsproto.errors import InvalidResponse, NoResponders
 from jsproto.jetstream.api import errors
 from jsproto.jetstream.api.config.cluster import Placement
@@ -68,7 +68,7 @@ class Client:
         try:
             while True:
                 match step:
-                    case Now():
+                    case CurrentTime():
                         step = steps.send(time.monotonic())
                     case Sleep():
                         step = steps.send(None)

@@ -17,8 +17,8 @@ from jsproto.errors import (
 )
 from jsproto.jetstream.api.errors import MessageNotFound, SequenceNotFound
 from jsproto.jetstream.api.requests.messages import (
+    MessageSelector,
     StoredMessage,
-    Which,
     delete_message,
     from_direct,
     number,
@@ -54,17 +54,17 @@ def status(line: str) -> object:
 @pytest.mark.parametrize(
     ("which", "body"),
     [
-        (Which(seq=3), {"seq": 3}),
-        (Which(last_by_subj="s.*"), {"last_by_subj": "s.*"}),
-        (Which(next_by_subj="s.>"), {"next_by_subj": "s.>"}),
-        (Which(next_by_subj="s.a", seq=3), {"seq": 3, "next_by_subj": "s.a"}),
+        (MessageSelector(seq=3), {"seq": 3}),
+        (MessageSelector(last_by_subj="s.*"), {"last_by_subj": "s.*"}),
+        (MessageSelector(next_by_subj="s.>"), {"next_by_subj": "s.>"}),
+        (MessageSelector(next_by_subj="s.a", seq=3), {"seq": 3, "next_by_subj": "s.a"}),
         (
-            Which(start_time=datetime(2020, 1, 1, tzinfo=UTC)),
+            MessageSelector(start_time=datetime(2020, 1, 1, tzinfo=UTC)),
             {"start_time": "2020-01-01T00:00:00Z", "next_by_subj": ">"},
         ),
     ],
 )
-def test_both_ways_ask_the_same_and_answer_the_same_message(which: Which, body: object) -> None:
+def test_both_ways_ask_the_same_and_answer_the_same_message(which: MessageSelector, body: object) -> None:
     by_api, asked = run(stored_message(API, "S", which), JSON)
     direct, asked_direct = run(stored_message(API, "S", which, direct=True), ANSWER)
 
@@ -78,17 +78,17 @@ def test_both_ways_ask_the_same_and_answer_the_same_message(which: Which, body: 
 
 def test_headers_are_left_out_by_the_server_or_here_and_a_direct_get_cannot() -> None:
     plain = {"message": {name: value for name, value in JSON["message"].items() if name != "hdrs"}}
-    found, asked = run(stored_message(API, "S", Which(seq=3), no_headers=True), plain)
-    older, _ = run(stored_message(API, "S", Which(seq=3), no_headers=True), JSON)
+    found, asked = run(stored_message(API, "S", MessageSelector(seq=3), no_headers=True), plain)
+    older, _ = run(stored_message(API, "S", MessageSelector(seq=3), no_headers=True), JSON)
 
     assert asked == [(GET, {"seq": 3, "no_hdr": True})]
     assert (found, older.headers.items(), older.payload) == (older, (), b"three")
     with pytest.raises(InvalidConfig, match="no_headers without direct"):
-        run(stored_message(API, "S", Which(seq=3), direct=True, no_headers=True))
+        run(stored_message(API, "S", MessageSelector(seq=3), direct=True, no_headers=True))
 
 
 def test_the_last_message_of_one_subject_has_a_subject_of_its_own() -> None:
-    _, asked = run(stored_message(API, "S", Which(last_by_subj="s.a"), direct=True), ANSWER)
+    _, asked = run(stored_message(API, "S", MessageSelector(last_by_subj="s.a"), direct=True), ANSWER)
 
     assert asked == [(f"{DIRECT}.s.a", None)]
 
@@ -107,19 +107,19 @@ def test_the_last_message_of_one_subject_has_a_subject_of_its_own() -> None:
 )
 def test_what_the_server_would_refuse_is_refused_here(settings: dict[str, object]) -> None:
     with pytest.raises(InvalidConfig):
-        Which(**settings)
+        MessageSelector(**settings)
 
 
 def test_a_subject_that_is_none_is_refused_here() -> None:
     with pytest.raises(InvalidSubject):
-        Which(last_by_subj="a b")
+        MessageSelector(last_by_subj="a b")
 
 
 def test_that_there_is_none_is_one_error_in_both_ways() -> None:
     with pytest.raises(MessageNotFound, match="message seq 9, stream S"):
-        run(stored_message(API, "S", Which(seq=9)), refusal(404, 10037, "no message found"))
+        run(stored_message(API, "S", MessageSelector(seq=9)), refusal(404, 10037, "no message found"))
     with pytest.raises(MessageNotFound, match="message seq 9, stream S") as caught:
-        run(stored_message(API, "S", Which(seq=9), direct=True), status("404 Message Not Found"))
+        run(stored_message(API, "S", MessageSelector(seq=9), direct=True), status("404 Message Not Found"))
     assert caught.value.err_code == 10037
 
 
@@ -141,7 +141,7 @@ def test_a_direct_get_that_fails_is_typed_and_says_what_was_asked(
     answer: object, error: type[Exception]
 ) -> None:
     with pytest.raises(error, match=r"S|number"):
-        run(stored_message(API, "S", Which(seq=3), direct=True), answer)
+        run(stored_message(API, "S", MessageSelector(seq=3), direct=True), answer)
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_a_direct_get_that_fails_is_typed_and_says_what_was_asked(
 )
 def test_an_answer_that_is_no_message_is_an_invalid_response(members: dict[str, object]) -> None:
     with pytest.raises(InvalidResponse, match="message seq 1"):
-        run(stored_message(API, "S", Which(seq=1)), members)
+        run(stored_message(API, "S", MessageSelector(seq=1)), members)
 
 
 def test_a_message_with_nothing_in_it_is_one() -> None:
     bare = {"message": {"subject": "s", "seq": 1, "time": TIME}}
-    found, _ = run(stored_message(API, "S", Which(seq=1)), bare)
+    found, _ = run(stored_message(API, "S", MessageSelector(seq=1)), bare)
 
     assert (found.payload, found.headers.items()) == (b"", ())
 
@@ -190,7 +190,7 @@ def test_a_place_without_the_streams_name_is_still_one() -> None:
 
 
 def test_an_old_server_that_ignores_the_start_time_is_found_out() -> None:
-    later = Which(start_time=datetime(2027, 1, 1, tzinfo=UTC))
+    later = MessageSelector(start_time=datetime(2027, 1, 1, tzinfo=UTC))
     for direct, answer in ((False, JSON), (True, ANSWER)):
         with pytest.raises(InvalidResponse, match=r"before 2\.11"):
             run(stored_message(API, "S", later, direct=direct), answer)
@@ -209,7 +209,7 @@ def test_deleting_leaves_the_bytes_unless_they_shall_be_erased() -> None:
 
 
 def test_messages_are_values_with_a_short_form() -> None:
-    found, _ = run(stored_message(API, "S", Which(seq=3)), JSON)
+    found, _ = run(stored_message(API, "S", MessageSelector(seq=3)), JSON)
     twin = StoredMessage(*found.state)
 
     assert (twin == found, hash(twin) == hash(found), twin == "else") == (True, True, False)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsproto.core.conversation.conversation import Call
-from jsproto.core.conversation.procedure import Now, Steps
+from jsproto.core.conversation.procedure import CurrentTime, Steps
 from jsproto.errors import InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.requests import manage as api
 from jsproto.jetstream.api.requests.paging import RACES, Listed
@@ -99,7 +99,7 @@ def play_on(steps: Steps[object], page: Callable[[int], dict[str, object]], *, e
     now, asked, end = 0.0, 0, None
     step = next(steps)
     while True:
-        if isinstance(step, Now):
+        if isinstance(step, CurrentTime):
             step = steps.send(now)
             continue
         assert isinstance(step, Call)
@@ -148,7 +148,7 @@ def test_any_sequence_of_pages_comes_to_an_end_53(script) -> None:
     step = next(steps)
     try:
         while True:
-            if isinstance(step, Now):
+            if isinstance(step, CurrentTime):
                 step = steps.send(0.0)
                 continue
             offsets.append(json.loads(step.payload or b"{}").get("offset", 0))

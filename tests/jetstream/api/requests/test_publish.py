@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
-from jsproto.core.conversation.procedure import Now, Sleep
+from jsproto.core.conversation.procedure import CurrentTime, Sleep
 from jsproto.errors import (
     Disconnected,
     InvalidConfig,
@@ -45,7 +45,7 @@ class World:
         while True:
             try:
                 match step:
-                    case Now():
+                    case CurrentTime():
                         step = steps.send(self.now)
                     case Sleep(seconds):
                         self.slept.append(seconds)
@@ -202,11 +202,11 @@ def test_a_pause_that_would_outlast_the_deadline_is_not_begun() -> None:
 
 def test_a_pause_that_took_longer_than_it_should_ends_at_the_deadline() -> None:
     steps = publish("s.a", timeout=1.0)
-    assert isinstance(next(steps), Now)
+    assert isinstance(next(steps), CurrentTime)
     assert isinstance(steps.send(0.0), Call)
-    assert isinstance(steps.throw(NOBODY), Now)
+    assert isinstance(steps.throw(NOBODY), CurrentTime)
     assert steps.send(0.1) == Sleep(0.25)
-    assert isinstance(steps.send(None), Now)
+    assert isinstance(steps.send(None), CurrentTime)
 
     with pytest.raises(NoResponders):
         steps.send(1.0)

@@ -11,9 +11,9 @@ from jsproto.jetstream.api.error_codes import BY_ERR_CODE
 from jsproto.jetstream.api.errors import (
     CLASSES,
     ApiLevelTooLow,
-    Asked,
     InvalidConfiguration,
     InvalidRequest,
+    RequestContext,
     api_error,
 )
 from jsproto.jetstream.api.requests import manage
@@ -29,7 +29,7 @@ from jsproto.jetstream.api.validation.rules import (
 from tests.jetstream.api.asking import refusal, run
 
 API = ApiSubjects()
-ASKED = Asked(what="create stream", stream="S")
+ASKED = RequestContext(what="create stream", stream="S")
 #: What wraps a reason of any kind, asks for something else than a configuration, or is said no more.
 OF_NO_SETTING = {
     10012, 10016, 10019, 10029, 10032, 10033, 10045, 10048, 10049, 10053, 10066, 10069, 10092, 10225,
