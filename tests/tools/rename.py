@@ -1,0 +1,122 @@
+"""Port Python files to the names of today: ``python tests/tools/rename.py FILE_OR_FOLDER ...``.
+
+`spec/renames.toml` says which module or name became which. This script rewrites the imports of each file by it, and every
+use of what a file imports. It changes the files in place and prints the name of each file that it changed. What was
+removed has no new name: the script prints the place and the way out, and exits with 1.
+
+The script works on the syntax tree, so text in strings and comments stays as it is, but for whole dotted names in quotes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+TABLE = Path(__file__).resolve().parents[2] / "spec" / "renames.toml"
+REMOVED = "removed: "
+
+
+class Renames:
+    """The table, and what it makes of one dotted name."""
+
+    def __init__(self, table: dict[str, dict[str, str]]) -> None:
+        self.modules = table["modules"]
+        self.names = table["names"]
+
+    def module(self, name: str) -> str:
+        """Where a module is today."""
+        return self.modules.get(name, name)
+
+    def name(self, module: str, name: str) -> tuple[str, str]:
+        """The module and the name of today of what was `name` in `module`."""
+        whole = f"{module}.{name}"
+        new = self.names.get(whole) or self.modules.get(whole) or f"{self.module(module)}.{name}"
+        if new.startswith(REMOVED):
+            raise LookupError(f"{whole} was {new}")
+        return new.rpartition(".")[0], new.rpartition(".")[2]
+
+
+def ported(text: str, renames: Renames) -> str:
+    """The text of a Python file with the names of today.
+
+    Raises:
+        LookupError: the file imports what was removed.
+        SyntaxError: the text is not Python.
+    """
+    tree = ast.parse(text)
+    lines = text.split("\n")
+    uses: dict[str, str] = {}
+    statements: list[tuple[ast.stmt, list[str]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            statements.append((node, _imported(node, renames, uses)))
+        elif isinstance(node, ast.Import):
+            statements.append((node, [f"import {_whole(each, renames)}" for each in node.names]))
+    edits = [
+        (node.lineno - 1, node.col_offset, node.id, uses[node.id])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in uses
+    ]
+    for line, column, old, new in sorted(edits, reverse=True):
+        raw = lines[line].encode()
+        lines[line] = (raw[:column] + new.encode() + raw[column + len(old) :]).decode()
+    for node, wanted in sorted(statements, key=lambda each: each[0].lineno, reverse=True):
+        if wanted != [ast.unparse(node)]:
+            indent = " " * node.col_offset
+            lines[node.lineno - 1 : node.end_lineno] = [indent + each for each in wanted]
+    return _quoted("\n".join(lines), renames)
+
+
+def _imported(node: ast.ImportFrom, renames: Renames, uses: dict[str, str]) -> list[str]:
+    """The statements that stand for one ``from ... import ...``; names that change in the file go to `uses`."""
+    by_module: dict[str, list[str]] = {}
+    for each in node.names:
+        module, name = renames.name(str(node.module), each.name)
+        if each.asname is None and name != each.name:
+            uses[each.name] = name
+        by_module.setdefault(module, []).append(f"{name} as {each.asname}" if each.asname else name)
+    return [f"from {module} import {', '.join(names)}" for module, names in by_module.items()]
+
+
+def _whole(each: ast.alias, renames: Renames) -> str:
+    new = renames.module(each.name)
+    return f"{new} as {each.asname}" if each.asname else new
+
+
+def _quoted(text: str, renames: Renames) -> str:
+    """Whole dotted names in quotes, as `importlib.import_module` and mocks take them, and in ``import a.b`` uses."""
+    every = {**renames.modules, **renames.names}
+    known = "|".join(re.escape(each) for each in sorted(every, key=len, reverse=True))
+    return re.sub(rf"(?<=[\"'])({known})(?=[\"'])", lambda found: every[found[1]], text)
+
+
+def files(places: list[str]) -> Iterator[Path]:
+    """Each Python file that is named, or lies in a folder that is named."""
+    for place in map(Path, places):
+        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def main(places: list[str]) -> int:
+    """Port all files; 1 if one of them uses what was removed, or is no Python."""
+    renames = Renames(tomllib.loads(TABLE.read_text(encoding="utf-8")))
+    failed = 0
+    for path in files(places):
+        text = path.read_text(encoding="utf-8")
+        try:
+            new = ported(text, renames)
+        except (LookupError, SyntaxError) as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            failed = 1
+            continue
+        if new != text:
+            path.write_text(new, encoding="utf-8")
+            print(path)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
