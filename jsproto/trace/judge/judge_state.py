@@ -1,52 +1,25 @@
-"""A judge in the middle of a trace as bytes, and back: for whoever judges a trace while it is still being recorded.
+"""The state of a judge as bytes, and back, so that a trace can be judged piece by piece while it is recorded.
 
-Theory. What a judge knows is a web of records that point at each other (a pull and its subscription, a watch and its link), so it is written as
-such a web, by pickle, and not as a tree. A pickle can name anything that can be imported; so what is read back may name only
-classes of this package and two plain ones, and everything else is refused before it is touched.
+What a judge knows is a web of records that point at each other (a pull and its subscription, a watch and its link), so it is
+written as such a web, by pickle, and not as a tree. A pickle can name anything that can be imported. So what is read back may
+name only classes of this package and two plain ones, and everything else is refused before it is touched.
 
-The bytes begin with a checksum over the shape of every record of the modules that a judge's memory is made of: its name, and the
-names of its slots or fields. A core whose judges know other things judges anew, from the records, rather than with the memory of
-another. A checksum of names says nothing of meanings: who lets an old name mean something else counts the version in it up.
-Members of enums stand in the bytes by value, and one that is not known any more is refused like damaged bytes.
+The bytes begin with the version of the state. State of another version is refused: its records may lack fields, or mean
+something else by them. Members of enums stand in the bytes by value, and one that is not known any more is refused like
+damaged bytes.
 """
 
 from __future__ import annotations
 
 import pickle
-import zlib
 from typing import Any, Final, final
 
 from jsproto.errors import LocalProtocolError, shorten
-from jsproto.trace.judge import lint
 from jsproto.trace.judge.lint import Lint
-from jsproto.trace.observe import books, deliveries, facts, ledger, observer, publishes, pulls, requests
-from jsproto.wire import client_commands, frames, parser
 
-#: Where the records are defined that a judge's memory is made of.
-_HOMES: Final = (
-    facts,
-    frames,
-    ledger,
-    client_commands,
-    lint,
-    observer,
-    parser,
-    books,
-    deliveries,
-    publishes,
-    pulls,
-    requests,
-)
-#: Each of their records by module and name, with its fields or slots; a tuple with names has both, and its slots are none.
-_SHAPE: Final = {
-    (each.__module__, each.__qualname__): tuple(getattr(each, "_fields", getattr(each, "__slots__", ())))
-    for home in _HOMES
-    for each in vars(home).values()
-    if isinstance(each, type)
-    and each.__module__ == home.__name__
-    and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
-}
-_MAGIC: Final = b"jsproto-judge/2 %08x\n" % zlib.crc32(repr(sorted(_SHAPE.items())).encode())
+#: Counted up whenever a record in the state gains, loses or renames a field, moves, or means something else by one.
+VERSION: Final = 3
+_MAGIC: Final = b"jsproto-judge/%d\n" % VERSION
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
 
@@ -59,11 +32,13 @@ def taken_up(data: bytes) -> Lint:
     """A judge that goes on where the one that these bytes were made of was.
 
     Raises:
-        LocalProtocolError: they are of another version, no judge, or name what they must not.
+        LocalProtocolError: they are of another version, no judge, or name what they must not. A streaming query that kept
+            state of another version needs a new checkpoint.
     """
     if not data.startswith(_MAGIC):
         raise LocalProtocolError(
-            f"expected the memory of a judge like those of this version, seen {shorten(data[:32])}"
+            f"expected the state of a judge in version {VERSION}, got {shorten(data[:32])}: "
+            "start the query with a new checkpoint, which judges the trace from its beginning"
         )
     try:
         judge: object = _Reader(_Text(data, len(_MAGIC))).load()

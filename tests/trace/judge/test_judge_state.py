@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import zlib
 from enum import Enum
 
 import pytest
@@ -11,16 +12,54 @@ from hypothesis import strategies as st
 from jsproto.errors import LocalProtocolError
 from jsproto.trace.formats.reading import Trace
 from jsproto.trace.formats.recording import Happened, Received, Sent
-from jsproto.trace.judge.judge_state import _SHAPE, kept, taken_up
+from jsproto.trace.judge import lint
+from jsproto.trace.judge.judge_state import VERSION, kept, taken_up
 from jsproto.trace.judge.lint import Lint
+from jsproto.trace.observe import (
+    books,
+    deliveries,
+    facts,
+    ledger,
+    observer,
+    publishes,
+    pulls,
+    requests,
+)
 from jsproto.trace.observe.facts import Pulled
 from jsproto.trace.observe.ledger import Link
 from jsproto.trace.observe.observer import Observer
+from jsproto.wire import client_commands, frames, parser
 from jsproto.wire.client_commands import ClientCommandParser
 from jsproto.wire.parser import Parser
 from tests.recordings import RECORDINGS, name_of
 
 INFO = b'INFO {"server_id":"N","version":"2.15.1","max_payload":1048576}\r\n'
+#: Where the records are defined that a judge's state is made of.
+HOMES = (
+    facts,
+    frames,
+    ledger,
+    client_commands,
+    lint,
+    observer,
+    parser,
+    books,
+    deliveries,
+    publishes,
+    pulls,
+    requests,
+)
+#: Each of their records by module and name, with its fields or slots; a tuple with names has both, and its slots are none.
+SHAPE = {
+    (each.__module__, each.__qualname__): tuple(getattr(each, "_fields", getattr(each, "__slots__", ())))
+    for home in HOMES
+    for each in vars(home).values()
+    if isinstance(each, type)
+    and each.__module__ == home.__name__
+    and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
+}
+#: The checksum of all shapes in this version of the state.
+CHECKSUMS = {3: 0xB620AED4}
 MAGIC = kept(Lint()).split(b"\n", 1)[0] + b"\n"
 
 
@@ -81,13 +120,21 @@ def test_every_record_in_a_memory_has_its_shape_in_the_checksum(path):
     }
 
     assert records >= {Lint, Observer, Link, ClientCommandParser, Parser}
-    assert [each for each in records if (each.__module__, each.__qualname__) not in _SHAPE] == []
+    assert [each for each in records if (each.__module__, each.__qualname__) not in SHAPE] == []
+
+
+def test_the_version_is_counted_up_when_a_record_changes():
+    seen = zlib.crc32(repr(sorted(SHAPE.items())).encode())
+
+    assert CHECKSUMS.get(VERSION) == seen, (
+        f"a record of the judge's state changed: count VERSION up, and keep {seen:#x}"
+    )
 
 
 def test_the_shape_of_a_record_is_its_fields_or_its_slots():
-    assert _SHAPE["jsproto.trace.observe.facts", "Pulled"] == Pulled._fields != ()
-    assert _SHAPE["jsproto.trace.observe.ledger", "Link"] == Link.__slots__ != ()
-    assert ["Due"] == [name for (_, name), shape in _SHAPE.items() if not shape]  # each kind of it has some
+    assert SHAPE["jsproto.trace.observe.facts", "Pulled"] == Pulled._fields != ()
+    assert SHAPE["jsproto.trace.observe.ledger", "Link"] == Link.__slots__ != ()
+    assert ["Due"] == [name for (_, name), shape in SHAPE.items() if not shape]  # each kind of it has some
 
 
 def test_who_else_hears_is_not_kept():
@@ -105,8 +152,8 @@ def test_who_else_hears_is_not_kept():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "like those of this version"),
-        (b"jsproto-judge/0 0.0.1\n", "like those of this version"),
+        (b"", "in version 3.*new checkpoint"),
+        (b"jsproto-judge/2 0001e240\n", "in version 3.*new checkpoint"),
         (MAGIC, "EOFError"),
         (MAGIC + b"\x80\x05junk", "UnpicklingError"),
         (MAGIC + pickle.dumps([1]), "one of list"),
@@ -121,7 +168,7 @@ def test_who_else_hears_is_not_kept():
         ),
     ],
 )
-def test_what_is_no_memory_of_a_judge_is_refused(data, why):
+def test_what_is_no_state_of_a_judge_is_refused(data, why):
     with pytest.raises(LocalProtocolError, match=why):
         taken_up(data)
 
