@@ -2,6 +2,7 @@
 
     python tests/run.py            everything; this is what .ci/run runs
     python tests/run.py lint types only the checks of these names
+    python tests/run.py quick      format, lint, and the tests of the machines without servers
     python tests/run.py -- -k parser    only the tests, with the words behind -- for pytest
     python tests/run.py lint tests -- -k parser    the same, behind another check
 
@@ -36,6 +37,17 @@ PROCESSES = 2 * (os.cpu_count() or 1)
 #: A file of tests is one piece of work; the pieces are taken in their order, slow ones first.
 SHARED = ["-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 TESTS = [PYTHON, "-m", "pytest", *SHARED, "--cov", "--cov-report="]
+
+#: The tests of the quick loop: pure machines, no server and nothing slow. They take their numbers of examples from the profile.
+QUICK = [
+    "tests/wire",
+    "tests/core",
+    "tests/jetstream",
+    "tests/ops",
+    "tests/test_driver.py",
+    "tests/test_embed.py",
+]
+QUICK_TESTS = [PYTHON, "-m", "pytest", "-q", *SHARED, "-m", "not live and not slow", *QUICK]
 
 # part of the tree -> (lowest branch coverage in percent, what of it is judged elsewhere)
 COVERAGE = {
@@ -94,14 +106,26 @@ def coverage() -> bool:
     return passed
 
 
+def quick() -> int:
+    """The loop while somebody works: format, lint, and the tests of the machines."""
+    failed = [name for name in ("format", "lint") if not check(name, "")]
+    heading("quick tests")
+    if subprocess.run(QUICK_TESTS, cwd=REPOSITORY, check=False).returncode:
+        failed.append("quick tests")
+    heading(f"FAILED: {', '.join(failed)}" if failed else "passed: quick")
+    return 1 if failed else 0
+
+
 def main(words: list[str]) -> int:
     """Run what was asked for; the exit code says whether all of it passed."""
     cut = words.index("--") if "--" in words else len(words)
     names, rest = words[:cut], words[cut + 1 :]
-    there = ", ".join((*CHECKS, "tests"))
+    there = ", ".join((*CHECKS, "tests", "quick"))
     if {"-h", "--help"} & set(names):
         print(f"{__doc__}\nThe names: {there}.")
         return 0
+    if names == ["quick"] and not rest:
+        return quick()
     for name in names:
         if name not in (*CHECKS, "tests"):
             print(f"expected names of checks, got {name!r}; there are: {there}")
