@@ -178,7 +178,9 @@ class Consumer(Settling):
     # ------------------------------------------------------------------------------------------------ the loop
 
     def turned(self, now: int) -> None:
-        """Something may have changed: deliver what can be delivered."""
+        """Something may have changed: deliver what can be delivered. Who holds a message back heeds nothing (``loopAndGatherMsgs``)."""
+        if self._held is not None:
+            return
         self._stalled = False
         while self._held is None and self._paused_until <= now and self._ready() and self._turn(now):
             pass

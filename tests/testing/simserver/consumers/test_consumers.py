@@ -545,6 +545,28 @@ def test_a_restart_puts_back_what_a_replay_holds(make, version):
     assert (told["num_pending"], client.server.jetstream.consumers["S"]["C"].settled_to) == (1, 1)
 
 
+@pytest.mark.parametrize("version", ["2.9.10", "2.15.1"])
+def test_who_holds_a_message_back_heeds_no_pull_and_no_new_message_but_an_info(make, version):
+    """Seen on 2.9.10, 2.10.26 and 2.14.0."""
+    client = make(version=version)
+    for moment in (0.0, 8.0):
+        client.server.publish("s.a", b"x", moment)
+    client.now = 10.0
+    config = {"durable_name": "C", "ack_policy": "none", "replay_policy": "original"}
+    client.server.request("CONSUMER.DURABLE.CREATE.S.C", {"stream_name": "S", "config": config}, client.now)
+    client.pull(batch=9, expires=60 * 10**9, idle_heartbeat=5 * 10**8)
+    assert [each[1] for each in numbers(client.hear())] == [1]
+    client.wait(1.0).server.publish("s.a", b"x", client.now)
+    client.pull("in.q", batch=1, expires=3 * 10**8)
+    assert client.wait(1.0).hear() == ""
+    info(client)
+
+    heard = client.hear()
+    assert heard.count("Idle Heartbeat~Nats-Last-Consumer: 1~Nats-Last-Stream: 2~") == 1
+    assert heard.count("408 Request Timeout") == 1
+    assert [each[1] for each in numbers(client.wait(6.0).hear())] == [2]
+
+
 @pytest.mark.parametrize(("taken", "behind"), [(0, [2, 3, 4, 5, 6]), (2, [4, 5, 6])])
 def test_a_restart_forgets_which_messages_were_the_last_per_subject(make, client_of, taken, behind):
     """Seen on 2.9.10, 2.10.26 and 2.14.0."""
