@@ -640,7 +640,8 @@ class OrderedConsumer(Conversation[T], Generic[T]):
 
     def _heartbeat(self, block: bytes, now: float) -> None:
         """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
-        idle = self.intake.heartbeat(block, self.port, now)
+        holds = (sequence_of(block, b"Nats-Last-Stream") or 0) > self.position.last
+        idle = self.intake.heartbeat(block, self.port, now, holds=holds)
         if not self.intake.replaying:
             self.replay.end()
         last = sequence_of(block, b"Nats-Last-Consumer")

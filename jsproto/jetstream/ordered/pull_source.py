@@ -137,10 +137,10 @@ class PullSource(OrderedSource):
         """It names one of the pulls."""
         return self.ledger.find(frame[SUBJECT]) is not None
 
-    def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
+    def heartbeat(self, block: bytes, port: Port, now: float, *, holds: bool = False) -> bool:
         """A pull waits for messages."""
         self._pace.eased()
-        return super().heartbeat(block, port, now)
+        return super().heartbeat(block, port, now, holds=holds)
 
     def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
         """A status ended one pull. False if the next message is larger than all that may be asked for.

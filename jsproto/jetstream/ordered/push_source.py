@@ -104,11 +104,11 @@ class PushSource(OrderedSource):
         """It came on the deliver subject."""
         return frame[SUBJECT] == self.deliver
 
-    def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
+    def heartbeat(self, block: bytes, port: Port, now: float, *, holds: bool = False) -> bool:
         """It also says which answer the server misses."""
         stalled = header_value(block, b"Nats-Consumer-Stalled")
         if not stalled:
-            return super().heartbeat(block, port, now)
+            return super().heartbeat(block, port, now, holds=holds)
         self.question(stalled, port, now)
         return False
 

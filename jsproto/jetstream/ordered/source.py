@@ -7,8 +7,10 @@ due when ``lead`` is low, which costs one comparison per message in both forms.
 
 Heartbeats are watched in one way by both forms. With replay policy ``instant`` the server has promised them from the first request on.
 With ``original`` the server is silent for as long as the messages once lay apart, and deletions of the consumer cannot be told from
-that. It sends its first heartbeat when the replay is over (nats-server ``loopAndGatherMsgs``), so the watch begins with that
-heartbeat. One that names a missed flow-control answer proves nothing: the server also sends those in the middle of a replay.
+that. It sends its first heartbeat by itself when the replay is over (nats-server ``loopAndGatherMsgs``), so the watch begins
+with that heartbeat. Two kinds prove nothing, for the server also sends them in the middle of a replay: those that name a missed
+flow-control answer, and those that are due to a pull when somebody asks for CONSUMER.INFO (2.9.10 to 2.14.0). The latter name a
+later stream sequence than was received: that of the message which the server holds.
 
 `Pulls` and `Pushes` are the two; no third is planned.
 """
@@ -95,9 +97,9 @@ class OrderedSource(Snapshottable):
         """Whether a status speaks of something of ours that is open."""
         raise NotImplementedError
 
-    def heartbeat(self, block: bytes, port: Port, now: float) -> bool:
-        """A heartbeat of a server that waits for messages. Whether it does; False if it waits for us."""
-        if self._replaying:
+    def heartbeat(self, block: bytes, port: Port, now: float, *, holds: bool = False) -> bool:
+        """A heartbeat of a server that waits for messages, unless it ``holds`` one back. Whether it waits; False if it waits for us."""
+        if self._replaying and not holds:
             self._replaying = False
             self.liveness.watch(now)
         return True

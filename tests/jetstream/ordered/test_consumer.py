@@ -2231,6 +2231,22 @@ def test_under_replay_original_no_pull_is_overdue_and_the_consumer_is_asked_for(
     assert (rig.take(), len(rig.creates)) == ([2], 1)
 
 
+def test_a_heartbeat_of_a_server_that_holds_a_message_does_not_end_the_replay():
+    """CONSUMER.INFO, whoever asks, brings a heartbeat that is due to a pull: seen on 2.9.10, 2.10.26 and 2.14.0."""
+    rig = Rig(config={"replay_policy": "original"}).ok(pending=2)
+    rig.data(1, pending=1)
+    rig.take()
+    rig.at(8.0).status(100, "Idle Heartbeat", "Nats-Last-Consumer: 1\r\nNats-Last-Stream: 2\r\n")
+    rig.run_to(60.0)
+    assert len(rig.creates) == 1
+
+    rig.data(2)
+    rig.take()
+    rig.status(100, "Idle Heartbeat", "Nats-Last-Consumer: 2\r\nNats-Last-Stream: 2\r\n")
+    rig.tick(rig.ordered.deadline)
+    assert len(rig.creates) == 2
+
+
 def test_a_consumer_that_is_gone_in_the_silence_of_a_replay_is_made_anew_for_pulls_too():
     rig = Rig(config={"replay_policy": "original"}).ok(pending=3)
     rig.data(1, pending=2)

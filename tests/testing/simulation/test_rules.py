@@ -97,7 +97,7 @@ def test_an_ordered_reader_whose_consumer_is_deleted_goes_on_with_another_in_eac
     away = fault("remove", 60.0)
     assert not broken("ordered", away)
 
-    monkeypatch.setattr(PushSource, "heartbeat", lambda self, block, port, now: True)
+    monkeypatch.setattr(PushSource, "heartbeat", lambda self, block, port, now, holds: True)
     monkeypatch.setattr(PushSource, "begin", lambda self, subject, now: None)
 
     assert broken("ordered", away) in {"lost", "progress"}
