@@ -304,6 +304,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._survey(now)
         elif self.replay.replied(self.port, token, frame, now):
             self._look_after(now)
+            self._look_for_pulls(now)
         elif not self.leftovers.replied(self.port, token, frame, now):
             self._late(frame, now)
         self._rest()
@@ -688,7 +689,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
                 self._silent(now)
         due = self.replay.due(self.intake.liveness.since)
         if due is not None and due <= now and self.state is OrderedState.READING:
-            self.replay.ask(self.port, now)
+            self.replay.ask(self.intake.liveness.since, self.port, now)
         if self.state is OrderedState.READING and not self._overdue:
             if self.intake.ticked(now):
                 self._reset(now)
@@ -699,6 +700,14 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         """In the silence of a replay the server has said whether the consumer is there."""
         if self.replay.gone and self.state is OrderedState.READING:
             self._reset(now, deleted=True)
+
+    def _look_for_pulls(self, now: float) -> None:
+        """In the silence of a replay the server has said, more than once, that no pull waits."""
+        replay = self.replay
+        if replay.unserved > 1 and self.state is OrderedState.READING:
+            holds = replay.reached > self.position.last
+            if self.intake.unserved(self.port, now, holds=holds):
+                self._reset(now)
 
     def _silent(self, now: float) -> None:
         liveness = self.intake.liveness

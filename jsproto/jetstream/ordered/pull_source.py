@@ -169,6 +169,22 @@ class PullSource(OrderedSource):
             pass
         return not self._replaying and self.ledger.overdue(now)
 
+    def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
+        """The server has said that no pull waits: those that are overdue are over, and it did not say so (2.9).
+
+        A message that is held may belong to the last that a pull has asked for, and is waited for. More than one message is
+        owed by no pull that does not wait; then the server has only passed messages that are not wanted, and who asks anew in
+        the same place could be wrong.
+        """
+        if not self.ledger.overdue(now):
+            return False
+        if holds:
+            return self.by_messages and self.lead.asked > 1
+        self.ledger.end_all(EndReason.DEADLINE)
+        self._balance()
+        self.ask(port, now)
+        return False
+
     @property
     def replaying(self) -> bool:
         """Under replay original, until the first heartbeat: a server that holds a message back answers no pull meanwhile."""

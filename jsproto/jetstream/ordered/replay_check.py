@@ -6,7 +6,9 @@ that comes tells which. So after a silence of one heartbeat period the reader as
 any other answer changes nothing, and the next question follows a period later. A reset without a question would break the pace.
 
 Both forms need this. While a server holds a message back it answers no pull either, not even one that has expired (2.15.1). So the
-pull form takes no pull for overdue before the first heartbeat.
+pull form takes no pull for overdue before the first heartbeat. But 2.9 drops a pull that has expired meanwhile without a word, and
+then nobody asks for the rest. So the answers also tell whether any pull waits. One answer proves nothing, as the end of a pull
+that the question itself has brought about may be behind it.
 """
 
 from __future__ import annotations
@@ -34,11 +36,30 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
 
     Attributes:
         gone: the server has said that the consumer is not there.
+        unserved: so many answers in a row, with nothing between them, say that no pull waits.
+        reached: up to this stream sequence the server has come, what it holds included where it tells of that.
     """
 
-    __slots__ = ("_api", "_asked", "_name", "_period", "_stream", "_timeout", "gone")
+    __slots__ = (
+        "_api",
+        "_asked",
+        "_name",
+        "_period",
+        "_stream",
+        "_timeout",
+        "gone",
+        "reached",
+        "unserved",
+    )
 
-    STATE: ClassVar[Codecs] = {"_asked": PLAIN, "_name": PLAIN, "_period": PLAIN, "gone": PLAIN}
+    STATE: ClassVar[Codecs] = {
+        "_asked": PLAIN,
+        "_name": PLAIN,
+        "_period": PLAIN,
+        "gone": PLAIN,
+        "reached": PLAIN,
+        "unserved": PLAIN,
+    }
 
     def __init__(self, api: ApiSubjects, stream: str, timeout: float) -> None:
         super().__init__()
@@ -49,6 +70,8 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
         self._period = 0.0
         self._asked = 0.0
         self.gone = False
+        self.unserved = 0
+        self.reached = 0
 
     def begin(self, name: str, period: float, now: float) -> None:
         """A consumer was made whose server may be silent; it is asked for after ``period`` seconds of silence."""
@@ -61,6 +84,7 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
         self._script = None
         self._name = ""
         self.gone = False
+        self.unserved = 0
 
     def due(self, since: float) -> float | None:
         """When to ask, if nothing has come since that moment; ``None`` for never, or while an answer is waited for."""
@@ -68,8 +92,10 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
             return None
         return max(since, self._asked) + self._period
 
-    def ask(self, port: Port, now: float) -> None:
-        """Ask whether the consumer is there."""
+    def ask(self, since: float, port: Port, now: float) -> None:
+        """Ask whether the consumer is there, if nothing has come since that moment."""
+        if since >= self._asked:
+            self.unserved = 0
         self._asked = now
         self._ask(port, now)
 
@@ -79,5 +105,9 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
 
     def _judged(self, outcome: Script[ConsumerInfo]) -> None:
         self.gone = isinstance(outcome.error, NotFound)
-        if isinstance(outcome.error, PermissionViolation):  # it is not asked again
+        if outcome.error is None:
+            info = outcome.result
+            self.unserved = 0 if info.num_waiting else self.unserved + 1
+            self.reached = info.delivered.stream_seq
+        elif isinstance(outcome.error, PermissionViolation):  # it is not asked again
             self._name = ""

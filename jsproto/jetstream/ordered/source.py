@@ -118,6 +118,10 @@ class OrderedSource(Snapshottable):
         """Time has passed. Whether a request was overdue: then nobody knows what this incarnation still owes."""
         return False
 
+    def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
+        """The server has said that no pull waits, and may hold a message. Whether only a new incarnation helps."""
+        return False
+
     @property
     def replaying(self) -> bool:
         """Whether a silent server proves nothing, and nothing but a question tells whether the consumer is there."""

@@ -2247,6 +2247,92 @@ def test_a_heartbeat_of_a_server_that_holds_a_message_does_not_end_the_replay():
     assert len(rig.creates) == 2
 
 
+def questions(rig):
+    rig.look()
+    return [each for each in rig.log if getattr(each, "subject", "").startswith(CONSUMER_INFO)]
+
+
+def tell(rig, times=1, *, waiting=0, reached=1):
+    """Let time pass until the next question, and answer it."""
+    for _ in range(times):
+        before = len(questions(rig))
+        while len(questions(rig)) == before:
+            rig.tick(rig.ordered.deadline)
+        members = {
+            "type": "io.nats.jetstream.api.v1.consumer_info_response",
+            "stream_name": "S",
+            "name": rig.creates[-1].name,
+            "delivered": {"consumer_seq": 1, "stream_seq": reached},
+            "num_waiting": waiting,
+        }
+        rig.reply(int(questions(rig)[-1].reply.rpartition(".")[2]), members)
+    return rig
+
+
+def replaying(**pulls):
+    """A reader whose pull expires after 2 s, and is overdue after 3 s; it asks after 2 s of silence."""
+    made = {"max_messages": 10, "expires": 2.0, "idle_heartbeat": 1.0, **pulls}
+    rig = Rig(config={"replay_policy": "original"}, pulls=made).ok(pending=3)
+    rig.data(1, pending=2)
+    rig.take()
+    return rig
+
+
+def test_a_pull_that_2_9_drops_in_a_replay_without_a_word_is_made_again():
+    """Found by ``jsproto simulate --seeds 22029 --hours 2 --works ordered``; seen on 2.9.10."""
+    rig = tell(replaying())
+    assert rig.pulls == [{"batch": 10, "expires": 2 * 10**9, "idle_heartbeat": 10**9}]
+    tell(rig)
+
+    assert [each["batch"] for each in rig.pulls] == [10, 10]
+    assert len(rig.creates) == 1
+    rig.data(2, pending=1)
+    assert rig.take() == [2]
+    assert rig.ordered.intake.lead.asked == 9
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda rig: tell(rig, waiting=1),
+        lambda rig: rig.data(2, pending=1),
+    ],
+)
+def test_two_answers_in_a_row_must_say_that_no_pull_waits(between):
+    rig = tell(replaying())
+    between(rig)
+    rig.take()
+    tell(rig, reached=2)
+
+    assert (len(rig.pulls), len(rig.creates)) == (1, 1)
+
+
+def test_a_pull_whose_time_is_not_over_may_be_on_its_way():
+    rig = tell(replaying(expires=30.0), times=5)
+
+    assert (len(rig.pulls), len(rig.creates)) == (1, 1)
+
+
+@pytest.mark.parametrize(("pulls", "creates"), [({"max_messages": 10}, 2), ({"max_messages": 1}, 1)])
+def test_a_message_that_is_held_may_be_the_last_of_a_pull_and_no_more(pulls, creates):
+    rig = tell(replaying(**pulls), times=2, reached=5)
+    assert len(rig.creates) == creates
+
+
+def test_nobody_knows_whether_the_bytes_of_a_pull_were_enough_for_more_than_what_is_held():
+    rig = tell(replaying(max_messages=None, max_bytes=5000), times=3, reached=5)
+    assert (len(rig.pulls), len(rig.creates)) == (1, 1)
+
+
+def test_no_pull_waits_where_the_server_pushes():
+    rig = Rig(form=SourceKind.PUSH, config={"replay_policy": "original"}).ok(pending=3)
+    rig.data(1, pending=2)
+    rig.take()
+    tell(rig, times=3)
+
+    assert len(rig.creates) == 1
+
+
 def test_a_consumer_that_is_gone_in_the_silence_of_a_replay_is_made_anew_for_pulls_too():
     rig = Rig(config={"replay_policy": "original"}).ok(pending=3)
     rig.data(1, pending=2)
