@@ -25,8 +25,8 @@ from jsproto.errors import InvalidConfig, JsprotoError
 from jsproto.trace.formats.redaction import Keep
 from jsproto.trace.record.tape import MOST_WRITTEN, Room, Tape
 from jsproto_cli.tap import Tap, Target
-from jsproto_io._client.recording import NewFile
 from jsproto_io._layers.tls import TlsFiles
+from jsproto_io.recording import NewFile
 
 if TYPE_CHECKING:
     import argparse

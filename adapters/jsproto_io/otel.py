@@ -1,6 +1,6 @@
 """OpenTelemetry for a client: ``connect(url, watch=Telemetry())``. It takes the extra ``otel``, which is the API alone.
 
-Theory. `Telemetry` is a watcher (`jsproto_io._client.event_logger`): it hears the few events of the lifecycle, never a message. What happens for each message is
+Theory. `Telemetry` is a watcher (`jsproto_io._event_logger`): it hears the few events of the lifecycle, never a message. What happens for each message is
 counted by the client anyway (`Stats`), and read when somebody collects. So it costs a running client nothing, and one without it
 has never heard of OpenTelemetry. One `Telemetry` may watch any number of clients.
 
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, final
 from jsproto.core.connection.events import Closed, Connected, Disconnected, LameDuck
 from jsproto.driver import Told
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto_io._client.event_logger import LoggedEvent
+from jsproto_io._event_logger import LoggedEvent
 
 try:
     from opentelemetry import metrics, propagate, trace

@@ -27,10 +27,10 @@ from jsproto.jetstream.context import JetStream
 from jsproto_io import contexts
 from jsproto_io._context import references
 from jsproto_io._context.references import text_of
-from jsproto_io._layers.proxies import SocksProxy
 from jsproto_io.blocking import connect
 from jsproto_io.contexts import Context, Contexts, NatsContext, context
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles, UserCreds
+from jsproto_io.proxies import SocksProxy
 from tests.accounts import USER, creds, public, server_config
 
 HERE = Server(host="localhost")

@@ -14,9 +14,9 @@ import pytest
 from jsproto.core.connection.server_pool import Server
 from jsproto.errors import ConnectFailed, InvalidConfig, JsprotoError, LocalProtocolError
 from jsproto_io import blocking
-from jsproto_io._layers.proxies import MOST, HttpProxy, ProxyHandshake, SocksProxy, tunnel_of
 from jsproto_io._layers.stack import StackedFilter
 from jsproto_io._layers.tls import Filter, TlsFiles
+from jsproto_io.proxies import MOST, HttpProxy, ProxyHandshake, SocksProxy, tunnel_of
 from tests.adapters.table import ADAPTERS
 from tests.served import served
 

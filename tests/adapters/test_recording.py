@@ -17,9 +17,9 @@ from jsproto.errors import InvalidConfig
 from jsproto.trace.formats.reading import Trace
 from jsproto.trace.formats.recording import Happened, Received, Sent, Wished
 from jsproto_cli.main import main
-from jsproto_io._client.recording import Keep, NewFile, TraceFile
 from jsproto_io.blocking import connect
 from jsproto_io.credentials import Creds, NkeySeed
+from jsproto_io.recording import Keep, NewFile, TraceFile
 from tests.accounts import USER, creds, public, server_config
 from tests.forked import forked
 from tests.live.proxy import Tap
@@ -282,7 +282,7 @@ def test_a_file_that_cannot_be_made_is_said_before_anything_is_dialled(nats_serv
 
 
 def test_so_many_files_and_no_more_lie_beside_each_other(tmp_path, monkeypatch):
-    monkeypatch.setattr("jsproto_io._client.recording._MOST_FILES", 2)
+    monkeypatch.setattr("jsproto_io.recording._MOST_FILES", 2)
     for _ in range(2):
         NewFile(tmp_path / "a.trace").close()
     with pytest.raises(InvalidConfig, match="expected fewer than 2 recordings"):
@@ -322,7 +322,7 @@ def test_what_waits_for_a_full_disk_until_the_end_is_logged_too(tmp_path, caplog
 
 def test_text_does_not_wait_for_long(tmp_path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("jsproto_io._client.recording.monotonic", lambda: now[0])
+    monkeypatch.setattr("jsproto_io.recording.monotonic", lambda: now[0])
     file = NewFile(tmp_path / "a.trace")
     file.write("a")
     now[0] = 1.5

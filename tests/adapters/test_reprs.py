@@ -34,8 +34,8 @@ MODULES = (
     "jsproto_io.kit",
     "jsproto_io.memory",
     "jsproto_io.otel",
-    "jsproto_io._layers.proxies",
-    "jsproto_io._client.recording",
+    "jsproto_io.proxies",
+    "jsproto_io.recording",
     "jsproto_io.testing",
     "jsproto_io.trio",
 )

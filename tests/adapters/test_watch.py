@@ -16,7 +16,7 @@ from jsproto.errors import ConnectFailed, JsprotoError, RemoteProtocolError, Ser
 from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.push.base import PushNotice
 from jsproto.wire.frames import Info
-from jsproto_io._client.event_logger import level_of, text_of
+from jsproto_io._event_logger import level_of, text_of
 from jsproto_io.blocking import connect
 from jsproto_io.testing import ModelServer
 
@@ -83,7 +83,7 @@ def test_what_happens_is_logged_with_its_level(caplog):
 
 def test_nothing_is_worded_that_nobody_wants_to_read(caplog, monkeypatch):
     caplog.set_level(logging.CRITICAL, "jsproto_io")
-    monkeypatch.setattr("jsproto_io._client.event_logger.text_of", None)
+    monkeypatch.setattr("jsproto_io._event_logger.text_of", None)
     with ModelServer() as hosted, connect(hosted.url):
         pass
 

@@ -18,10 +18,10 @@ from jsproto.errors import JsprotoError, LinkError, WebSocketFailed
 from jsproto.wire.parser import Parser
 from jsproto_io import blocking
 from jsproto_io._layers import tls
-from jsproto_io._layers.proxies import HttpProxy
 from jsproto_io._layers.websocket import Filter
 from jsproto_io._layers.websocket_options import WebSocket
 from jsproto_io._layers.websocket_server import Answerer
+from jsproto_io.proxies import HttpProxy
 
 CHEAP = {"reconnect_wait": 0.01, "reconnect_jitter": 0.0}
 

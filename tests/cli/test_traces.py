@@ -13,7 +13,7 @@ from jsproto.trace.judge.lint import RULES
 from jsproto.trace.record.recorder import Recorder
 from jsproto.trace.record.tape import Tape
 from jsproto_cli.main import main
-from jsproto_io._client.recording import NewFile
+from jsproto_io.recording import NewFile
 
 GOOD = r"""#jsproto-trace/2
 : server_version 2.15.1

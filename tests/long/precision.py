@@ -47,9 +47,9 @@ from jsproto.trace.formats.redaction import Keep  # noqa: E402
 from jsproto.trace.judge.lint import Lint  # noqa: E402
 from jsproto.trace.record.recorder import Recorder  # noqa: E402
 from jsproto.trace.record.tape import Tape  # noqa: E402
-from jsproto_io._client.recording import TraceFile  # noqa: E402
 from jsproto_io._testing.nats_server import NatsServer  # noqa: E402
 from jsproto_io.memory import MemoryServer  # noqa: E402
+from jsproto_io.recording import TraceFile  # noqa: E402
 
 VERSIONS = sorted(PROFILES)
 STREAM = {"name": "S", "subjects": ["s.*"], "allow_direct": True}

@@ -53,7 +53,7 @@ DEAF = sorted(name for name in CORPUS if int(name[-3:]) % 7 == 0 and int(name[-3
 
 def change_one_line(core: Path) -> None:
     """In the copy of the core below this folder, no ack settles a delivery any more."""
-    file = core / "jsproto" / "trace" / "seen" / "deliveries.py"
+    file = core / "jsproto" / "trace" / "observe" / "deliveries.py"
     text, times = re.subn(
         r"delivery\.settled = .*", "delivery.settled = None", file.read_text(encoding="utf-8")
     )

@@ -238,7 +238,7 @@ def test_a_core_that_is_not_there_or_broken_is_named(other_core, tmp_path_factor
     with pytest.raises(RuntimeError, match="expected a folder with the package jsproto"):
         list(elsewhere.judged_batches([batch_of({})], str(empty)))
 
-    (other_core / "jsproto" / "trace" / "lint.py").write_text(
+    (other_core / "jsproto" / "trace" / "judge" / "lint.py").write_text(
         "raise ValueError('broken')\n", encoding="utf-8"
     )
     with pytest.raises(RuntimeError, match="ValueError: broken"):

@@ -55,15 +55,15 @@ from jsproto.jetstream.status import EndReason
 from jsproto.trace.record.recorder import Recorder
 from jsproto.wire.frames import Delivery, Info
 from jsproto.wire.headers import HeaderItems, Headers
-from jsproto_io._client.event_logger import EventLogger, watchers_of
 from jsproto_io._client.options import ConnectOptions, Servers, check_words, options_of
-from jsproto_io._client.recording import tape_of
-from jsproto_io._layers.proxies import Tunnel, tunnel_of
+from jsproto_io._event_logger import EventLogger, watchers_of
 from jsproto_io._layers.stack import ByteFilter, StackedFilter
 from jsproto_io._layers.tls import Filter, TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket, WebSocketClient, speaker
 from jsproto_io._transport.backend import AddrInfo
 from jsproto_io._transport.network import Network, network_here, refuse_real_sockets
+from jsproto_io.proxies import Tunnel, tunnel_of
+from jsproto_io.recording import tape_of
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from jsproto.core.connection.server_pool import Server
 from jsproto.core.wording import meant
 from jsproto.errors import AuthorizationFailed, InvalidConfig, shorten
 from jsproto.jetstream.context import JetStream
-from jsproto_io._client.event_logger import Watcher
-from jsproto_io._client.recording import Record
-from jsproto_io._layers.proxies import Tunnel
+from jsproto_io._event_logger import Watcher
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket
+from jsproto_io.proxies import Tunnel
+from jsproto_io.recording import Record
 
 #: One URL, several in one text with commas between, or a collection of both; ready-made `Server` values too.
 Servers: TypeAlias = str | Server | Iterable[str | Server]
@@ -36,8 +36,8 @@ class ConnectOptions(TypedDict, total=False):
     Six are the adapters' own. ``tls_context``: certificates, from files or ready made. Who gives it means TLS: without ``tls`` it is
     required. ``websocket``: path and headers of the handshake, for servers with the scheme ``ws://`` or ``wss://``. ``jetstream``: the
     JetStream that ``nc.jetstream()`` is of when it is told nothing else, with its domain or API prefix and its timeout.
-    ``proxy``: ``http://`` or ``socks5://`` with the place of a proxy, or a `jsproto_io._layers.proxies.Tunnel`; every server is reached through it.
-    ``watch``: called with the client and each event as it happens, one or several (see `jsproto_io._client.event_logger`).
+    ``proxy``: ``http://`` or ``socks5://`` with the place of a proxy, or a `jsproto_io.proxies.Tunnel`; every server is reached through it.
+    ``watch``: called with the client and each event as it happens, one or several (see `jsproto_io._event_logger`).
     ``record``: a new file in which the connection writes down all that is said, without credentials, and without payloads unless a `TraceFile` asks for them.
     """
 

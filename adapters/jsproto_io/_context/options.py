@@ -22,8 +22,8 @@ from jsproto.ops.nats_context import NatsContext
 from jsproto.wire.secret import RedactedSecret, as_secret
 from jsproto_io._client.options import ConnectOptions, Credentials
 from jsproto_io._context.references import FILE, NSC, path_of, profile_of, scheme_of, text_of
-from jsproto_io._layers.proxies import SocksProxy
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed, TlsFiles
+from jsproto_io.proxies import SocksProxy
 
 
 class ContextOptions(ConnectOptions, total=False):

@@ -1,1 +1,1 @@
-"""Layers between the byte stream and the connection: TLS, WebSockets and proxies."""
+"""Layers between the byte stream and the connection: TLS and WebSockets."""

@@ -108,7 +108,7 @@ class ModelServer:
         self.url = f"{'ws' if web else 'nats'}://127.0.0.1:{self._door.getsockname()[1]}"
 
     def __repr__(self) -> str:
-        return f"<Hosted at {self.url}: {len(self._lines)} connections>"
+        return f"<ModelServer at {self.url}: {len(self._lines)} connections>"
 
     def __enter__(self) -> Self:
         self._selector.register(self._door, selectors.EVENT_READ)

@@ -10,8 +10,7 @@ What is written with more to follow (``more``) lies in the kernel and may wait t
 `wait` begins to sleep, or when the kernel has had it for a fifth of a second, whatever its owner does meanwhile. Where a kernel knows nothing of the kind
 it goes at once.
 
-A stream that refuses what is written is ``broken``. What it refused stays in ``unsent``, and so does whatever is written behind it. What has come before is
-still read, and then it is `ConnectionGone`.
+A stream that refuses what is written is ``broken``. What it refused and what follows stays in ``unsent``; what came before is still read.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class SelectorTransport:
         self.unsent = bytearray()
 
     def __repr__(self) -> str:
-        return f"<Plug {'without' if self._stream is None else 'with'} a stream, {len(self.unsent)} bytes unsent>"
+        return f"<SelectorTransport {'without' if self._stream is None else 'with'} a stream, {len(self.unsent)} bytes unsent>"
 
     def fileno(self) -> int:
         """A descriptor that is readable when `wait` has something to give, for a selector of one's own.

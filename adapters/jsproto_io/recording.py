@@ -22,7 +22,7 @@ import jsproto
 from jsproto.errors import InvalidConfig
 from jsproto.trace.formats.redaction import Keep
 from jsproto.trace.record.tape import MOST_WRITTEN, Room, Tape
-from jsproto_io._client.event_logger import LOGGER
+from jsproto_io._event_logger import LOGGER
 
 __all__ = ["Keep", "NewFile", "Record", "TraceFile", "tape_of"]
 

@@ -204,7 +204,7 @@ class ProxyHandshake:
         self.stands = False
 
     def __repr__(self) -> str:
-        return f"<Passage to {self._server}: {'open' if self.stands else 'not open'}>"
+        return f"<ProxyHandshake to {self._server}: {'open' if self.stands else 'not open'}>"
 
     def begin(self) -> None:
         """Ask for the way.
