@@ -10,7 +10,7 @@ import json
 import time
 
 from jsproto.wire.nkey import KeyKind, Seed
-from jsproto_io._ed25519 import KeyPair
+from jsproto_io._auth.ed25519 import KeyPair
 
 # fmt: off
 CORE_ONLY = {

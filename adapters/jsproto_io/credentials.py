@@ -28,7 +28,7 @@ from jsproto.core.connection.server_pool import Server
 from jsproto.errors import CredentialsUnavailable, InvalidCredentials
 from jsproto.wire.nkey import Seed
 from jsproto.wire.secret import RedactedSecret, file_name
-from jsproto_io._ed25519 import KeyPair, check_signing
+from jsproto_io._auth.ed25519 import KeyPair, check_signing
 from jsproto_io._layers.tls import TlsFiles
 from jsproto_io._layers.websocket_options import WebSocket
 

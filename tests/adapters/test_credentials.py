@@ -24,8 +24,8 @@ from jsproto.errors import (
     JsprotoError,
 )
 from jsproto.wire.nkey import KeyKind, PublicKey, Seed
-from jsproto_io import _ed25519
-from jsproto_io._ed25519 import KeyPair
+from jsproto_io._auth import ed25519
+from jsproto_io._auth.ed25519 import KeyPair
 from jsproto_io.blocking import connect
 from jsproto_io.credentials import Creds, CredsFile, NkeyFile, NkeySeed
 from tests.accounts import USER, creds, public, seed, server_config
@@ -441,7 +441,7 @@ def test_cryptography_will_do_in_its_place():
 
 
 def test_without_pynacl_the_error_names_the_extra(monkeypatch, path):
-    monkeypatch.setattr(_ed25519, "INSTALLED", False)
+    monkeypatch.setattr(ed25519, "INSTALLED", False)
     for make in (
         lambda: CredsFile(path),
         lambda: Creds(creds()),

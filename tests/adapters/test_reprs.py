@@ -40,7 +40,7 @@ MODULES = (
     "jsproto_io.trio",
 )
 #: Nobody holds one: they are there to inherit from.
-BASES = {"Secretive"}
+BASES = {"RedactedSecret"}
 REPLY = "$JS.ACK.ORDERS.C.2.7.9.1700000000000000000.0"
 
 

@@ -53,11 +53,11 @@ print("imported")
 
 BLOCKING = """
 from jsproto_io import blocking
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 from jsproto.errors import LocalProtocolError
 QUICK = {"reconnect_wait": 0.01, "reconnect_jitter": 0.0}
 for pump in (False, True):
-    with Hosted() as server, blocking.connect(server.url, pump=pump, **QUICK) as nc:
+    with ModelServer() as server, blocking.connect(server.url, pump=pump, **QUICK) as nc:
         with nc.subscribe("a") as messages:
             nc.publish("a", b"1")
             assert messages.next().payload == b"1"
@@ -70,7 +70,7 @@ for pump in (False, True):
             assert "epoll" in str(error)
         else:
             raise AssertionError("expected an error")
-with Hosted() as server:
+with ModelServer() as server:
     url = server.url
 try:
     blocking.connect(url, connect_sweeps=3, **QUICK).__enter__()  # waits between its attempts, with nothing to select on
@@ -80,12 +80,12 @@ except jsproto.ConnectFailed:
 
 AWAITING = """
 from jsproto_io import asyncio as on_asyncio, anyio as on_anyio
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 async def story(connect, url):
     async with connect(url) as nc, nc.subscribe("a") as messages:
         await nc.publish("a", b"1")
         assert (await messages.next()).payload == b"1"
-with Hosted() as server:
+with ModelServer() as server:
     for module in (on_asyncio, on_anyio):
         asyncio.run(story(module.connect, server.url))
 print("driven")
@@ -111,9 +111,9 @@ with NatsServer() as server:
 
 RECORD = """
 from jsproto_cli.main import main
-from jsproto_io._testing.model_server import Hosted
+from jsproto_io._testing.model_server import ModelServer
 os.chdir(tempfile.mkdtemp())
-with Hosted() as server:
+with ModelServer() as server:
     threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
     try:
         code = main(["record", "--server", server.url, "--listen", "127.0.0.1:0", "--output", "out.trace"])

@@ -31,7 +31,7 @@ _UNTOUCHED = (
     | m.Assign(value=m.Call(func=m.Name("TypeVar")))
     | m.Call(func=m.Name("len") | m.Name("isinstance") | m.Name("issubclass"))
     | m.If(test=m.Name("TYPE_CHECKING"))
-    | m.ClassDef(bases=[m.Arg(m.Name("Enum") | m.Name("Word"))])
+    | m.ClassDef(bases=[m.Arg(m.Name("Enum") | m.Name("IdentityEnum"))])
 )
 _CAST = m.Call(func=m.Name("cast"))
 

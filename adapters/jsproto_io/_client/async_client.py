@@ -94,30 +94,6 @@ T_co = TypeVar("T_co", covariant=True)
 show_settings(AsyncJetStream, AsyncStream, AsyncConsumer)
 
 
-@final
-class Timed(Flush):
-    """A flush that takes its round trip by a clock of its own: some loops, as uvloop, read theirs once a turn, in milliseconds.
-
-    Attributes:
-        took: the round trip in seconds.
-    """
-
-    __slots__ = ("_begun", "took")
-
-    def __init__(self, timeout: float | timedelta) -> None:
-        super().__init__(timeout)
-        self._begun = self.took = 0.0
-
-    def _send(self, now: float) -> None:
-        self._begun = perf_counter()
-        super()._send(now)
-
-    def fenced(self, token: int, now: float) -> None:
-        """The server has read everything."""
-        self.took = perf_counter() - self._begun
-        super().fenced(token, now)
-
-
 class AsyncClient(Base):
     """One connection to one NATS system, and what can be done with it."""
 
@@ -314,11 +290,12 @@ class AsyncClient(Base):
             RequestTimeout: no answer in time.
             Disconnected: the link was lost meanwhile; what was sent may be lost too.
         """
-        timed = Timed(timeout)
-        seen = await self.run(timed)
-        return (
-            timed.took if self._network is None else seen
-        )  # a model server has the loop's time, which is exact there
+        # Some loops, as uvloop, read their clock once a turn, in milliseconds. A model server has the loop's time, which is
+        # exact there; and without a link the time until there is one is no part of the round trip.
+        exact = self._network is not None or not self.connected
+        begun = perf_counter()
+        seen = await self.run(Flush(timeout))
+        return seen if exact else perf_counter() - begun
 
     async def rtt(self, timeout: float | timedelta = 10.0) -> float:
         """The round trip to the server in seconds."""

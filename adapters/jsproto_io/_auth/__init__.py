@@ -1,0 +1,1 @@
+"""Signing with Ed25519 keys, by one of two libraries."""
