@@ -195,7 +195,7 @@ def commands_of(heard: bytes) -> list[str]:
         NUID.sub(lambda nuid: known.setdefault(nuid[0], f"<{len(known)}>"), MOMENT.sub("<moment>", line))
         for line in lines
     ]
-    ends = ("UnsubLine", "<Word.PING")
+    ends = ("UnsubLine", "<ClientVerb.PING")
     return [line for line in lines if not line.startswith(ends)] + sorted(
         line for line in lines if line.startswith(ends)
     )
