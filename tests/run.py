@@ -38,7 +38,7 @@ PROCESSES = 2 * (os.cpu_count() or 1)
 SHARED = ["-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 TESTS = [PYTHON, "-m", "pytest", *SHARED, "--cov", "--cov-report="]
 
-#: The tests of the quick loop: pure machines, no server and nothing slow. They take their numbers of examples from the profile.
+#: The tests of the quick loop: pure machines, no server and nothing slow.
 QUICK = [
     "tests/wire",
     "tests/core",
@@ -107,7 +107,7 @@ def coverage() -> bool:
 
 
 def quick() -> int:
-    """The loop while somebody works: format, lint, and the tests of the machines."""
+    """Check format and lint, and run the tests of the machines."""
     failed = [name for name in ("format", "lint") if not check(name, "")]
     heading("quick tests")
     if subprocess.run(QUICK_TESTS, cwd=REPOSITORY, check=False).returncode:

@@ -137,7 +137,7 @@ def _too_long(_number: int, _frame: object) -> None:
 
 @final
 class _Rig:
-    """What the checks use; see `jsproto_io._testing.contract.Rig`."""
+    """What the checks use; see `jsproto_io._testing.harness.Harness`."""
 
     def __init__(
         self, connect: Callable[..., Any], hosted: ModelServer | ServerRelay, *, waits: bool, native: bool

@@ -178,4 +178,4 @@ def test_conversations_and_their_ports_show_how_far_they_are():
     assert "<RequestMany: ended by Disconnected, 2 at hand>" == repr(many)
     connection = Connection(Options(servers="nats://ann:sesame@h"), entropy=bytes, now=0.0)
     assert "<Connection to nats://h:4222: DIALING>" == repr(connection)
-    assert ("AckedAll(0 messages)", "Messages()") == (repr(AckBatch([])), repr(Messages()))
+    assert ("AckBatch(0 messages)", "Messages()") == (repr(AckBatch([])), repr(Messages()))

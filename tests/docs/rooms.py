@@ -13,7 +13,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from tests.test_floors import MODULES, floor, parse  # noqa: E402
+from tests.test_floors import floor, parse  # noqa: E402
 from tests.test_rooms import PACKAGES, PATHS, arrows  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "architecture.md"
@@ -49,12 +49,7 @@ def row(name: str, targets: set[str]) -> str:
 def drawn() -> str:
     """The table of all rooms, the lowest floor first."""
     graph = reduced(arrows())
-    full = {
-        name.rpartition(".")[0] if name not in PACKAGES else name
-        for name, path in MODULES
-        if path.name != "__init__.py"
-    }
-    rooms = [name for name in PACKAGES if name in full and name in graph]
+    rooms = [name for name in graph if name in PACKAGES]
     rooms.sort(key=lambda name: (floor(name) or 0, name))
     head = "| room | what it is for | stands on |\n|---|---|---|\n"
     return head + "".join(row(name, graph[name]) for name in rooms)

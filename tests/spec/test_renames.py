@@ -67,6 +67,10 @@ RENAMES = Renames(
         ("from jsproto.old import other, Thing\n", "from jsproto.room.new import other, Better\n"),
         ("from jsproto import old\nold.f()\n", "from jsproto.room import new\nnew.f()\n"),
         ("import jsproto.old as o\n", "import jsproto.room.new as o\n"),
+        ("from jsproto import old\nold.Thing()\n", "from jsproto.room import new\nnew.Better()\n"),
+        ("import jsproto.old as o\no.Thing.f(o.x)\n", "import jsproto.room.new as o\no.Better.f(o.x)\n"),
+        ("import jsproto.old\njsproto.old.Thing()\n", "import jsproto.room.new\njsproto.room.new.Better()\n"),
+        ("import jsproto.old\nprint(other.old.Thing)\n", "import jsproto.room.new\nprint(other.old.Thing)\n"),
         ("def f():\n    from jsproto.old import x\n", "def f():\n    from jsproto.room.new import x\n"),
         ('patch("jsproto.old.Thing")\n', 'patch("jsproto.room.new.Better")\n'),
         (

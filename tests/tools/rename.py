@@ -1,10 +1,11 @@
 """Port Python files to the names of today: ``python tests/tools/rename.py FILE_OR_FOLDER ...``.
 
 `spec/renames.toml` says which module or name became which. This script rewrites the imports of each file by it, and every
-use of what a file imports. It changes the files in place and prints the name of each file that it changed. What was
-removed has no new name: the script prints the place and the way out, and exits with 1.
+use of what a file imports, also through a module (``pace.Pace``, ``jsproto.jetstream.pace.Pace``). It changes the files in
+place and prints the name of each file that it changed. What was removed has no new name: the script prints the place and
+the way out, and exits with 1.
 
-The script works on the syntax tree, so text in strings and comments stays as it is, but for whole dotted names in quotes.
+The script works on the syntax tree. Text in strings and comments stays as it is, but for strings that are one dotted name.
 """
 
 from __future__ import annotations
@@ -50,17 +51,18 @@ def ported(text: str, renames: Renames) -> str:
     tree = ast.parse(text)
     lines = text.split("\n")
     uses: dict[str, str] = {}
+    modules: dict[str, str] = {}
     statements: list[tuple[ast.stmt, list[str]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
             statements.append((node, _imported(node, renames, uses)))
         elif isinstance(node, ast.Import):
+            modules |= {each.asname or each.name: each.name for each in node.names}
             statements.append((node, [f"import {_whole(each, renames)}" for each in node.names]))
-    edits = [
-        (node.lineno - 1, node.col_offset, node.id, uses[node.id])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id in uses
-    ]
+    edits = {
+        edit for node in ast.walk(tree) for edit in (*_used(node, uses), *_through(node, modules, renames))
+    }
     for line, column, old, new in sorted(edits, reverse=True):
         raw = lines[line].encode()
         lines[line] = (raw[:column] + new.encode() + raw[column + len(old) :]).decode()
@@ -69,6 +71,30 @@ def ported(text: str, renames: Renames) -> str:
             indent = " " * node.col_offset
             lines[node.lineno - 1 : node.end_lineno] = [indent + each for each in wanted]
     return _quoted("\n".join(lines), renames)
+
+
+#: A line and a column, both from 0, what stands there, and what shall stand there.
+Edit = tuple[int, int, str, str]
+
+
+def _used(node: ast.AST, uses: dict[str, str]) -> Iterator[Edit]:
+    """A name that was imported by its old name."""
+    if isinstance(node, ast.Name) and node.id in uses:
+        yield node.lineno - 1, node.col_offset, node.id, uses[node.id]
+
+
+def _through(node: ast.AST, modules: dict[str, str], renames: Renames) -> Iterator[Edit]:
+    """A name that is reached through its module: ``module.Name``, and ``package.module`` after a plain import."""
+    if not isinstance(node, ast.Attribute) or node.lineno != node.end_lineno:
+        return
+    owner = ast.unparse(node.value)
+    if owner in modules:
+        last = renames.name(modules[owner], node.attr)[1]
+        if last != node.attr and f"{owner}.{node.attr}" not in modules:
+            yield node.lineno - 1, node.end_col_offset - len(node.attr), node.attr, last
+    whole = f"{owner}.{node.attr}"
+    if modules.get(whole) == whole != renames.module(whole):
+        yield node.lineno - 1, node.col_offset, whole, renames.module(whole)
 
 
 def _imported(node: ast.ImportFrom, renames: Renames, uses: dict[str, str]) -> list[str]:
@@ -88,7 +114,7 @@ def _whole(each: ast.alias, renames: Renames) -> str:
 
 
 def _quoted(text: str, renames: Renames) -> str:
-    """Whole dotted names in quotes, as `importlib.import_module` and mocks take them, and in ``import a.b`` uses."""
+    """Strings that are one dotted name, as `importlib.import_module` and mocks take them."""
     every = {**renames.modules, **renames.names}
     known = "|".join(re.escape(each) for each in sorted(every, key=len, reverse=True))
     return re.sub(rf"(?<=[\"'])({known})(?=[\"'])", lambda found: every[found[1]], text)

@@ -37,7 +37,7 @@ class NoticeKind(Enum):
     #: were kept will not be sent, because the connection was closed, or because they are larger than what the server of the new link
     #: takes. The detail is their bytes, at most: of a TCP stream nobody knows more.
     UNSENT = "UNSENT"
-    #: What may be written once was asked for again, and nothing was sent; the detail is the `Once`.
+    #: What may be written once was asked for again, and nothing was sent; the detail is the `Settleable`.
     REPEATED = "REPEATED"
     #: A drain did not end within its time: that of the connection was cut, that of one conversation waited for the server in vain.
     DRAIN_TIMEOUT = "DRAIN_TIMEOUT"

@@ -507,7 +507,7 @@ class Stream:
 
         So nothing is known of the consumer's ack policy, and it is taken for explicit. If it is none, an ack is written although nobody
         listens, and is ``True``: a delivery does not say which policy its consumer has. ``refresh`` gives a handle that knows
-        (it asks CONSUMER.INFO once, which takes a right that reading does not take), and ``Acking(policy="none")`` says it without asking.
+        (it asks CONSUMER.INFO once, which takes a right that reading does not take), and ``AckOptions(policy="none")`` says it without asking.
 
         Raises:
             InvalidSubject: no consumer can have this name.

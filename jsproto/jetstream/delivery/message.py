@@ -150,7 +150,7 @@ class JsMessage(Message):
         return self.said is SETTLED or self.said is ASKED
 
     def __repr__(self) -> str:
-        # Nobody's state moves because somebody looks: a refusal that was not asked for yet stays where it is.
+        # A repr changes no state: a refusal that the feed has not read yet stays unread.
         port: object = getattr(self.feed, "port", None)
         refused = self.said is SETTLED and isinstance(port, Port) and self.reply in port.denied
         try:
@@ -246,7 +246,7 @@ class AckBatch:
         return False
 
     def __repr__(self) -> str:
-        return f"AckedAll({len(self.messages)} messages)"
+        return f"{type(self).__name__}({len(self.messages)} messages)"
 
     def _last(self) -> list[JsMessage]:
         """The last message of each feed with ack policy all."""

@@ -12,7 +12,7 @@ with that heartbeat. Two kinds prove nothing, for the server also sends them in 
 flow-control answer, and those that are due to a pull when somebody asks for CONSUMER.INFO (2.9.10 to 2.14.0). The latter name a
 later stream sequence than was received: that of the message which the server holds.
 
-`Pulls` and `Pushes` are the two; no third is planned.
+There are two: `PullSource` and `PushSource`.
 """
 
 from __future__ import annotations

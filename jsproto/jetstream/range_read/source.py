@@ -4,7 +4,7 @@ Theory. The reader knows how far it is, when the leader is asked and how it ends
 reader tells a way to `begin` behind a position, hands on every fact, and reads from `happened` what came of it, in order.
 A way never judges the end of the range: that nothing more comes from where it reads is `SourceEvent.QUIET`, no proof.
 
-`ByConsumer` and `ByDirect` are the two.
+There are two: `ConsumerSource` and `DirectGetSource`.
 """
 
 from __future__ import annotations

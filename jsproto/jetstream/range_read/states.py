@@ -102,7 +102,7 @@ class RangeNotice(Enum):
     RESET = "RESET"
     #: Who was read from lags behind the leader, which has this sequence (the sequence).
     BEHIND = "BEHIND"
-    #: Messages were lost (`Lost`).
+    #: Messages were lost (`LostRange`).
     LOST = "LOST"
     #: Consumers that could not be deleted; the server forgets them when they are not used (their names).
     LEFT_BEHIND = "LEFT_BEHIND"

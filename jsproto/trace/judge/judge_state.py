@@ -24,12 +24,12 @@ _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")}
 
 
 def kept(judge: Lint) -> bytes:
-    """What a judge knows so far; whoever else hears its facts is not part of that."""
+    """The state of a judge as bytes. A listener that the judge was made with is not part of it."""
     return _MAGIC + pickle.dumps(judge, protocol=5)
 
 
 def taken_up(data: bytes) -> Lint:
-    """A judge that goes on where the one that these bytes were made of was.
+    """The judge whose state these bytes are; it continues where that one stopped.
 
     Raises:
         LocalProtocolError: they are of another version, no judge, or name what they must not. A streaming query that kept
@@ -46,10 +46,10 @@ def taken_up(data: bytes) -> Lint:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes can raise whatever they like
         raise LocalProtocolError(
-            f"expected the memory of a judge, seen {type(error).__name__}: {shorten(str(error))}"
+            f"expected the state of a judge, got {type(error).__name__}: {shorten(str(error))}"
         ) from None
     if not isinstance(judge, Lint):
-        raise LocalProtocolError(f"expected the memory of a judge, seen one of {type(judge).__name__}")
+        raise LocalProtocolError(f"expected the state of a judge, got one of {type(judge).__name__}")
     judge.taken_up()
     return judge
 
@@ -79,6 +79,6 @@ class _Reader(pickle.Unpickler):
         found: object = super().find_class(module, name) if known else None
         if not isinstance(found, type) or not f"{found.__module__}.".startswith(("jsproto.", "collections.")):
             raise LocalProtocolError(
-                f"expected only records of jsproto in the memory of a judge, seen {shorten(f'{module}.{name}')}"
+                f"expected only records of jsproto in the state of a judge, got {shorten(f'{module}.{name}')}"
             )
         return found
