@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,15 +80,24 @@ RENAMES = Renames(
         ),
         ("from json import (\n    loads,\n)\n", "from json import (\n    loads,\n)\n"),
         ("Thing = 1\nprint(Thing)\n", "Thing = 1\nprint(Thing)\n"),
+        ("x = 'jsproto.gone'\n", "x = 'jsproto.gone'\n"),
     ],
 )
 def test_a_program_is_ported(given, wanted):
     assert ported(given, RENAMES) == wanted
 
 
-def test_what_was_removed_is_told_with_the_way_out():
-    with pytest.raises(LookupError, match=r"jsproto\.old\.away was removed: use Better"):
-        ported("from jsproto.old import away\n", RENAMES)
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("from jsproto.old import away\n", "jsproto.old.away was removed: use Better"),
+        ("from jsproto.gone import thing\n", "jsproto.gone was removed: servers have it no more"),
+        ("import jsproto.gone\n", "jsproto.gone was removed: servers have it no more"),
+    ],
+)
+def test_what_was_removed_is_refused_with_the_way_out(given, wanted):
+    with pytest.raises(LookupError, match=f"^{re.escape(wanted)}$"):
+        ported(given, RENAMES)
 
 
 def test_the_command_changes_files_in_place_and_names_what_it_cannot_port(tmp_path, capsys):

@@ -29,16 +29,29 @@ class Renames:
         self.names = table["names"]
 
     def module(self, name: str) -> str:
-        """Where a module is today."""
-        return self.modules.get(name, name)
+        """Where a module is today.
+
+        Raises:
+            LookupError: it was removed.
+        """
+        return _there(name, self.modules.get(name, name))
 
     def name(self, module: str, name: str) -> tuple[str, str]:
-        """The module and the name of today of what was `name` in `module`."""
+        """The module and the name of today of what was `name` in `module`.
+
+        Raises:
+            LookupError: it was removed.
+        """
         whole = f"{module}.{name}"
-        new = self.names.get(whole) or self.modules.get(whole) or f"{self.module(module)}.{name}"
-        if new.startswith(REMOVED):
-            raise LookupError(f"{whole} was {new}")
+        known = self.names.get(whole) or self.modules.get(whole)
+        new = _there(whole, known) if known else f"{self.module(module)}.{name}"
         return new.rpartition(".")[0], new.rpartition(".")[2]
+
+
+def _there(old: str, new: str) -> str:
+    if new.startswith(REMOVED):
+        raise LookupError(f"{old} was {new}")
+    return new
 
 
 def ported(text: str, renames: Renames) -> str:
@@ -115,7 +128,12 @@ def _whole(each: ast.alias, renames: Renames) -> str:
 
 def _quoted(text: str, renames: Renames) -> str:
     """Strings that are one dotted name, as `importlib.import_module` and mocks take them."""
-    every = {**renames.modules, **renames.names}
+    every = {
+        old: new
+        for table in (renames.modules, renames.names)
+        for old, new in table.items()
+        if not new.startswith(REMOVED)
+    }
     known = "|".join(re.escape(each) for each in sorted(every, key=len, reverse=True))
     return re.sub(rf"(?<=[\"'])({known})(?=[\"'])", lambda found: every[found[1]], text)
 

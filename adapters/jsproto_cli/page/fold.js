@@ -1,11 +1,11 @@
 // Which rows stand for others: a request for its answer, and the first of a run of rows that are alike for all of them.
 
-// Rows of a run are folded if there are so many, and no time that matters lies between them.
+// A run is folded if it has this many rows, with at most this many seconds from one to the next.
 const LEAST_RUN = 3;
 const LONGEST_PAUSE = 1;
 
-// What is folded now: for each row the one that stands for it, the runs by their first row, answers by what they answer; and what somebody has
-// unfolded: runs by their first row, and answers that stand apart by what they answer.
+// heads: for each row the row that is shown for it. runs: folded runs by their first row. merged: answers by the row of their request.
+// unfolded and apart: runs and requests that the user has unfolded.
 const folding = { on: true, heads: new Int32Array(total), runs: new Map(), merged: new Map(), unfolded: new Set(), apart: new Set() };
 
 // What rows of one run have in common; numbers may differ.
@@ -28,7 +28,7 @@ function fold(kept) {
     folding.heads[row] = asked;
     return false;
   });
-  // What runs on one link is one run, whatever other links say meanwhile.
+  // A run belongs to one link; rows of other links between its rows do not end it.
   const going = new Map();
   for (const row of paired) {
     if (folding.apart.has(rows.pair[row])) continue;

@@ -12,8 +12,8 @@ const zoom = { from: 0, to: END };
 let series = { rows: [], messages: [], bytes: [], most: 0, mostBytes: 0 };
 let drag;
 
-// How much may be pending over time: what each reader asks for where nothing is owed, while it has a pull open; where nobody pulls, how many
-// deliveries of all consumers may be unsettled.
+// The bound over time: how many messages each reader asks for at most, while it has a pull open. In a trace without pulls: how many
+// deliveries of all consumers may be unsettled (max_ack_pending).
 function layBound() {
   if (!PULLED) {
     const limit = Object.values(data.limits).reduce((sum, each) => sum + each, 0);

@@ -702,7 +702,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             self._reset(now, deleted=True)
 
     def _look_for_pulls(self, now: float) -> None:
-        """In the silence of a replay the server has said, more than once, that no pull waits."""
+        """While a replay is silent, two answers in a row said that no pull waits."""
         replay = self.replay
         if replay.unserved > 1 and self.state is OrderedState.READING:
             holds = replay.reached > self.position.last

@@ -170,11 +170,11 @@ class PullSource(OrderedSource):
         return not self._replaying and self.ledger.overdue(now)
 
     def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
-        """The server has said that no pull waits: those that are overdue are over, and it did not say so (2.9).
+        """The server has said that no pull waits. A server of 2.9 ends an overdue pull without a status.
 
-        A message that is held may belong to the last that a pull has asked for, and is waited for. More than one message is
-        owed by no pull that does not wait; then the server has only passed messages that are not wanted, and who asks anew in
-        the same place could be wrong.
+        A message that the server may hold back can be the last one that a pull asked for, so the reader waits for it. If more
+        than one message is still asked for, no pull of the server owes them any more. Then the reader needs a new consumer:
+        the server says how far it has come, not whether the message that it holds is one that the reader wants.
         """
         if not self.ledger.overdue(now):
             return False

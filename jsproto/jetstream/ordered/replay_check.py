@@ -6,9 +6,9 @@ that comes tells which. So after a silence of one heartbeat period the reader as
 any other answer changes nothing, and the next question follows a period later. A reset without a question would break the pace.
 
 Both forms need this. While a server holds a message back it answers no pull either, not even one that has expired (2.15.1). So the
-pull form takes no pull for overdue before the first heartbeat. But 2.9 drops a pull that has expired meanwhile without a word, and
-then nobody asks for the rest. So the answers also tell whether any pull waits. One answer proves nothing, as the end of a pull
-that the question itself has brought about may be behind it.
+pull form takes no pull for overdue before the first heartbeat. But a server of 2.9 drops a pull that expires meanwhile and sends
+no status, so the rest of it never comes. The answers therefore also tell whether any pull waits. One such answer proves
+nothing: the question itself can end a pull, and the status of that end may still be on its way.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class ReplayWatch(ApiQuestion[ConsumerInfo]):
 
     Attributes:
         gone: the server has said that the consumer is not there.
-        unserved: so many answers in a row, with nothing between them, say that no pull waits.
-        reached: up to this stream sequence the server has come, what it holds included where it tells of that.
+        unserved: how many answers in a row said that no pull waits, with nothing received between them.
+        reached: the stream sequence up to which the server has come; it includes a message that the server holds back, if the server counts that.
     """
 
     __slots__ = (

@@ -119,7 +119,7 @@ class OrderedSource(Snapshottable):
         return False
 
     def unserved(self, port: Port, now: float, *, holds: bool) -> bool:
-        """The server has said that no pull waits, and may hold a message. Whether only a new incarnation helps."""
+        """The server has said that no pull waits; if ``holds``, it may hold a message back. Whether the reader needs a new consumer."""
         return False
 
     @property

@@ -178,7 +178,7 @@ class Consumer(Settling):
     # ------------------------------------------------------------------------------------------------ the loop
 
     def turned(self, now: int) -> None:
-        """Something may have changed: deliver what can be delivered. Who holds a message back heeds nothing (``loopAndGatherMsgs``)."""
+        """Something may have changed: deliver what can be delivered. A consumer that holds a message back does nothing else (``loopAndGatherMsgs``)."""
         if self._held is not None:
             return
         self._stalled = False
