@@ -47,7 +47,7 @@ def test_that_only_tests_run_is_said(run, capsys):
 @pytest.mark.parametrize("word", ["-h", "--help"])
 def test_help_names_every_check_and_runs_none(run, capsys, word):
     assert (0, []) == (run.main([word]), run.begun)
-    assert "The names: format, lint, types, pyright, docs, tests." in capsys.readouterr().out
+    assert "The names: format, lint, types, pyright, docs, tests, quick." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import anyio
 import pytest
 
 #: Nobody here waits longer than this for anything, in seconds.
-PATIENCE = 5.0
+PATIENCE = 30.0
 #: First byte of what Linux tells of a TCP connection that stands.
 ESTABLISHED = b"\x01"
 

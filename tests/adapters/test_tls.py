@@ -299,12 +299,15 @@ def greeted(stream):
     stream.sendall(REQUIRED)
     secure = context.wrap_socket(stream, server_side=True, suppress_ragged_eofs=True)
     shown = b""
-    while b"PING\r\n" not in shown:
-        if not (data := secure.recv(65536)):
-            secure.close()
-            raise OSError("the client went")
-        shown += data
-    secure.sendall(b"PONG\r\n")
+    try:
+        while b"PING\r\n" not in shown:
+            if not (data := secure.recv(65536)):
+                raise OSError("the client went")
+            shown += data
+        secure.sendall(b"PONG\r\n")
+    except OSError:
+        secure.close()
+        raise
     return secure, shown
 
 

@@ -110,14 +110,6 @@ class SeenPull:
         """Bytes that have not come."""
         return 0 if self.void else max(0, self.max_bytes - self.size)
 
-    def owed(self, now: int) -> int:
-        """Messages that the server can still send for it."""
-        return 0 if self.over(now) else self.left
-
-    def owed_bytes(self, now: int) -> int:
-        """Bytes that the server can still send for it."""
-        return 0 if self.over(now) else self.left_bytes
-
     def lapsed(self, now: int) -> bool:
         """Whether it has ended, or its time is up by the client's clock."""
         return self.end is not None or (self.expires > 0 and now > self.at + self.expires)

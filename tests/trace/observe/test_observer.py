@@ -266,12 +266,12 @@ def test_a_reply_subject_that_only_looks_like_an_ack_is_no_delivery(play):
 def test_a_pull_whose_bytes_are_spent_is_over(play):
     play(*HELLO, SUB, pull(9, max_bytes=200), delivered(1, b"x" * 20))
     assert play.pulls[0].end is None
-    assert 0 < play.pulls[0].owed_bytes(0.0) < 180
+    assert 0 < play.pulls[0].left_bytes < 180
 
     play(delivered(2, b"x" * 100))
 
     assert (play.pulls[0].got, play.pulls[0].end) == (2, EndReason.BYTES_SPENT)
-    assert play.pulls[0].owed_bytes(0.0) == 0
+    assert play.pulls[0].over(0)
 
 
 def test_a_pull_is_over_when_its_time_is(play):

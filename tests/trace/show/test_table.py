@@ -34,6 +34,7 @@ def test_a_row_is_a_number_in_each_column_and_what_repeats_stands_once():
             "size": [6, 0, 0],
             "standing": [0, 0, -1],
             "pull": [2, -1, -1],
+            "pair": [-1, -1, -1],
         },
         "conns": ["a", "b"],
         "kinds": ["ping", "pong"],
