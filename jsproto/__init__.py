@@ -21,10 +21,10 @@ from jsproto.errors import (
     BusyConversation,
     ConnectFailed,
     ConnectionClosed,
+    ConnectionLost,
     ContextUnavailable,
     ConversationClosed,
     CredentialsUnavailable,
-    Disconnected,
     InvalidConfig,
     InvalidContext,
     InvalidCredentials,
@@ -137,13 +137,18 @@ from jsproto.jetstream.api.publishing.schedule import Schedule
 from jsproto.jetstream.api.requests.inventory import Inventory
 from jsproto.jetstream.api.requests.maintenance import Pause
 from jsproto.jetstream.api.requests.messages import MessageSelector, StoredMessage
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.requests.publish import compose
 from jsproto.jetstream.api.requests.system import ServerAnswer, ServerIdentity
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.api.validation.api_level import check_level, required_level
 from jsproto.jetstream.api.validation.publish_rules import check_publish
-from jsproto.jetstream.api.validation.rules import Finding, check_consumer, check_stream, check_stream_update
+from jsproto.jetstream.api.validation.rules import (
+    RuleViolation,
+    check_consumer,
+    check_stream,
+    check_stream_update,
+)
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
 from jsproto.jetstream.delivery.ack import (
     Ack,
@@ -283,6 +288,7 @@ __all__ = [
     "ConnectFailed",
     "Connection",
     "ConnectionClosed",
+    "ConnectionLost",
     "Connz",
     "Consume",
     "ConsumeOptions",
@@ -314,7 +320,6 @@ __all__ = [
     "DirectBatch",
     "DirectUnavailable",
     "DiscardPolicy",
-    "Disconnected",
     "DuplicateSubscription",
     "EndReason",
     "ErrorCode",
@@ -326,7 +331,6 @@ __all__ = [
     "FetchMode",
     "FetchOptions",
     "FilterMismatch",
-    "Finding",
     "FlowControlWithoutHeartbeat",
     "Flush",
     "Gap",
@@ -365,7 +369,7 @@ __all__ = [
     "LimitExceeded",
     "LimitReached",
     "LinkError",
-    "Listed",
+    "Listing",
     "LocalProtocolError",
     "LostRange",
     "LostStreamData",
@@ -451,6 +455,7 @@ __all__ = [
     "Rollup",
     "Row",
     "Rows",
+    "RuleViolation",
     "Schedule",
     "SequenceNotFound",
     "SequencePair",

@@ -32,7 +32,7 @@ from attrs import frozen
 
 from jsproto.core.conversation.conversation import Conversation, Port
 from jsproto.core.conversation.router import MUX_SID, number_of
-from jsproto.errors import ConversationClosed, Disconnected, JsprotoError, LocalProtocolError
+from jsproto.errors import ConnectionLost, ConversationClosed, JsprotoError, LocalProtocolError
 from jsproto.jetstream.delivery.ack import ACK, Verb
 from jsproto.jetstream.delivery.message import JsMessage, Settlement
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
@@ -129,7 +129,9 @@ class Embedded(Generic[T]):
             port.up = False
             port.fences.clear()
             port.commands.clear()
-            self.conversation.link_down(error or Disconnected("the client that embeds us lost its link"), now)
+            self.conversation.link_down(
+                error or ConnectionLost("the client that embeds us lost its link"), now
+            )
 
     def link_up(self, now: float) -> None:
         """A link is up: the interest is stated anew, and what is wished."""

@@ -11,7 +11,7 @@ The first question of whoever catches an error is "whose fault is it?", so that 
     ├── RemoteProtocolError     the peer: broke the grammar of the line, or answered what nobody can understand
     │   └── InvalidResponse
     ├── LinkError               the road between: also a ConnectionError
-    │   ├── Disconnected  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
+    │   ├── ConnectionLost  ConnectionClosed  ConnectFailed  StaleConnection  TlsFailed  TlsUnavailable
     │   └── WebSocketFailed
     └── ServerError             the server: understood us and says no
         ├── AuthorizationFailed
@@ -155,7 +155,7 @@ class LinkError(JsprotoError, ConnectionError):
     """The byte stream to the server failed or ended."""
 
 
-class Disconnected(LinkError):
+class ConnectionLost(LinkError):
     """The link was lost while the operation was open; whether the server acted on it is unknown."""
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
 from enum import Enum
+from pathlib import Path
 from types import BuiltinMethodType
 
 import pytest
@@ -72,3 +74,13 @@ def test_patterns_mean_the_same_to_every_interpreter():
 @pytest.mark.parametrize("pattern", ["(?:a++b)*", "a*+", "(?=(?>ab))"])
 def test_what_they_must_not_hold_is_seen_where_it_is(pattern):
     assert {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"} & set(operations(re._parser.parse(pattern)))
+
+
+def test_no_class_of_the_library_has_the_name_of_another_one():
+    places: dict[str, list[str]] = {}
+    for path in sorted(Path(jsproto.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.name}:{node.lineno}")
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

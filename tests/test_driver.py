@@ -29,7 +29,7 @@ from jsproto.errors import (
     ConversationClosed,
     InvalidConfig,
 )
-from jsproto.errors import Disconnected as LinkLost
+from jsproto.errors import ConnectionLost as LinkLost
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.frames import Info
 

@@ -10,8 +10,8 @@ from jsproto import (
     ENDED,
     NEED_DATA,
     Call,
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidSubject,
     JetStream,
     LocalProtocolError,
@@ -264,13 +264,13 @@ def test_commands_of_a_lost_link_are_void():
     machine.link_down(1.0)
 
     assert machine.commands() == []
-    with pytest.raises(Disconnected, match="lost its link"):
+    with pytest.raises(ConnectionLost, match="lost its link"):
         machine.conversation.take(1.0)
 
 
 def test_the_reason_of_a_loss_is_passed_on():
     machine = embedded(WORK.fetch(1))
-    reason = Disconnected("the cable")
+    reason = ConnectionLost("the cable")
     machine.link_down(1.0, reason)
 
     assert machine.conversation.cause is reason

@@ -17,7 +17,7 @@ def test_what_was_seen_is_shortened(seen):
 
 def test_builtin_bases_let_except_read_naturally():
     assert issubclass(errors.RequestTimeout, TimeoutError)
-    assert issubclass(errors.Disconnected, ConnectionError)
+    assert issubclass(errors.ConnectionLost, ConnectionError)
     assert issubclass(errors.InvalidSubject, ValueError)
 
 

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import define, field
 
 from jsproto.errors import JsprotoError, shorten
-from jsproto.testing.simulation import Report, Scenario, Simulation, drawn, fault_of, measured, shrunk
+from jsproto.testing.simulation import (
+    Scenario,
+    Simulation,
+    SimulationReport,
+    drawn,
+    fault_of,
+    measured,
+    shrunk,
+)
 from jsproto.testing.simulation.scenario import KINDS
 from jsproto.trace.formats.redaction import Keep
 from jsproto.trace.formats.writing import TraceWriter
@@ -129,7 +137,7 @@ def _lived(scenario: Scenario) -> Line:
     return _line(report, scenario, time.process_time() - begun)
 
 
-def _line(report: Report, scenario: Scenario, cpu: float) -> Line:
+def _line(report: SimulationReport, scenario: Scenario, cpu: float) -> Line:
     return {
         "seed": report.seed,
         "version": scenario.version,

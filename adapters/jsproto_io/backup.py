@@ -17,7 +17,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.enums import StorageType
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import JetStreamError, StreamExists
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.context import JetStream
 from jsproto.jetstream.stored.snapshot import Origin
@@ -133,9 +133,9 @@ def back_up(
 
 def _chosen(
     js: SyncJetStream, streams: Iterable[str] | None
-) -> list[tuple[StreamInfo, Listed[ConsumerInfo]]]:
+) -> list[tuple[StreamInfo, Listing[ConsumerInfo]]]:
     """What is to be saved, and nothing of it is missing."""
-    chosen: list[tuple[StreamInfo, Listed[ConsumerInfo]]] = []
+    chosen: list[tuple[StreamInfo, Listing[ConsumerInfo]]] = []
     if streams is None:
         there = js.inventory()
         _all_there(there.streams)
@@ -149,7 +149,7 @@ def _chosen(
     return chosen
 
 
-def _all_there(listed: Listed[Any]) -> None:
+def _all_there(listed: Listing[Any]) -> None:
     if not listed.complete:
         names = ", ".join([*listed.missing, *listed.offline]) or f"{listed.total - len(listed)} more"
         raise InvalidResponse(f"expected the servers to say all that there is, missing are {shorten(names)}")

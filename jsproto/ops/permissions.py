@@ -30,7 +30,7 @@ INBOX: Final = "_INBOX.>"
 
 @final
 @frozen
-class Responses:
+class ResponseLimits:
     """Replies to received messages: the most for each, and for how long. -1 is no bound."""
 
     max: int = -1
@@ -56,7 +56,7 @@ class Permissions:
 
     publish: Sequence[str] = field(default=(), converter=_tidy)
     subscribe: Sequence[str] = field(default=(), converter=_tidy)
-    responses: Responses | None = None
+    responses: ResponseLimits | None = None
 
     def __or__(self, other: Permissions) -> Permissions:
         return Permissions(
@@ -92,7 +92,7 @@ def pulling(
     consumer: str,
     *,
     create: bool = False,
-    responses: Responses | None = None,
+    responses: ResponseLimits | None = None,
     inbox: str = INBOX,
 ) -> Permissions:
     """To read a pull consumer and acknowledge its messages.
@@ -120,7 +120,7 @@ def pushed(
     deliver_subject: str,
     *,
     create: bool = False,
-    responses: Responses | None = None,
+    responses: ResponseLimits | None = None,
     inbox: str = INBOX,
 ) -> Permissions:
     """To receive a push consumer, acknowledge its messages and answer its flow control; see :func:`pulling`."""

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from jsproto.core.connection.auth import Auth
 from jsproto.core.connection.events import Authenticate, Dial, Event, HangUp, Upgrade
-from jsproto.errors import ConnectFailed, Disconnected, JsprotoError, LocalProtocolError, TlsUnavailable
+from jsproto.errors import ConnectFailed, ConnectionLost, JsprotoError, LocalProtocolError, TlsUnavailable
 from jsproto.testing.clock import Clock
 from jsproto.testing.simserver.account.routing import Lottery
 
@@ -171,11 +171,11 @@ class Pair:
     def cut(self, error: JsprotoError | None = None) -> None:
         """The link breaks, for both ends; dialling fails until `restore`."""
         self._reachable = False
-        self._drop(error if error is not None else Disconnected("the line was cut"))
+        self._drop(error if error is not None else ConnectionLost("the line was cut"))
 
     def drop(self, error: JsprotoError | None = None) -> None:
         """The link breaks once, for both ends; the next dial succeeds."""
-        self._drop(error if error is not None else Disconnected("the line was dropped"))
+        self._drop(error if error is not None else ConnectionLost("the line was dropped"))
 
     def restore(self) -> None:
         """Dialling succeeds again."""

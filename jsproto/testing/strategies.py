@@ -42,7 +42,7 @@ STATUSES: Final[tuple[tuple[int, str, bool], ...]] = (
 )
 
 
-class Status(NamedTuple):
+class StatusLine(NamedTuple):
     """One status: its code, its description, and its header block as bytes."""
 
     code: int
@@ -90,7 +90,7 @@ def blocks() -> st.SearchStrategy[bytes]:
     return headers().map(block_of)
 
 
-def statuses() -> st.SearchStrategy[Status]:
+def statuses() -> st.SearchStrategy[StatusLine]:
     """Statuses that the server sends to a pull, with the headers that they carry."""
     return st.builds(_status, st.sampled_from(STATUSES), st.integers(0, 1000), st.integers(0, 100_000))
 
@@ -130,10 +130,10 @@ def _reply(deliveries: int, seq: int, ahead: int, v2: bool) -> str:
     return ack_subject("S", "C", (deliveries, seq, seq, 1_800_000_000_000_000_000, ahead), v2=v2)
 
 
-def _status(row: tuple[int, str, bool], messages: int, size: int) -> Status:
+def _status(row: tuple[int, str, bool], messages: int, size: int) -> StatusLine:
     code, description, pending = row
     pairs = [("Nats-Pending-Messages", str(messages)), ("Nats-Pending-Bytes", str(size))] if pending else []
-    return Status(code, description, block_of(pairs, f"NATS/1.0 {code} {description}".rstrip()))
+    return StatusLine(code, description, block_of(pairs, f"NATS/1.0 {code} {description}".rstrip()))
 
 
 def _cutter(data: bytes) -> Callable[[list[int]], list[bytes]]:

@@ -94,7 +94,7 @@ def pairs_of(block: bytes) -> Pairs:
 
     `jsproto.wire.header_blocks` does it for many blocks at once.
     """
-    return _Reading(block.decode("utf-8", "surrogateescape")).result()[0]
+    return _HeaderPass(block.decode("utf-8", "surrogateescape")).result()[0]
 
 
 def is_name(text: str) -> bool:
@@ -145,7 +145,7 @@ class Headers:
         self = cls.__new__(cls)
         status = status_of(block)
         self._status = None if status is None else Status(*status)
-        self._pairs, self._defects = _Reading(block.decode("utf-8", "surrogateescape")).result()
+        self._pairs, self._defects = _HeaderPass(block.decode("utf-8", "surrogateescape")).result()
         self._block = _written(self._pairs, self._status) if self._defects else block
         return self
 
@@ -313,7 +313,7 @@ def _written(pairs: Iterable[tuple[str, str]], status: Status | None) -> bytes:
     return "\r\n".join((first, *lines, "\r\n")).encode("utf-8", "surrogateescape")
 
 
-class _Reading:
+class _HeaderPass:
     """One pass over a block; every line is taken, or named as damage, or both."""
 
     __slots__ = ("damage", "left", "pairs", "unlisted")

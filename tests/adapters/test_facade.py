@@ -301,7 +301,7 @@ def test_options_by_name_are_those_of_the_core_and_six_of_the_adapters():
 @pytest.mark.parametrize("adapter", ["asyncio", "trio", "anyio", "blocking"])
 def test_connect_names_every_error_that_connecting_raises(adapter):
     links = {each.__name__ for each in LinkError.__subclasses__()} - {
-        "Disconnected",
+        "ConnectionLost",
         "ConnectionClosed",
         "StaleConnection",
     }

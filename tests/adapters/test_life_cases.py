@@ -10,7 +10,7 @@ import warnings
 
 import pytest
 
-from jsproto.errors import AuthorizationFailed, Disconnected, JsprotoError, RequestTimeout
+from jsproto.errors import AuthorizationFailed, ConnectionLost, JsprotoError, RequestTimeout
 from jsproto_io.asyncio import connect
 from jsproto_io.memory import MemoryServer
 from jsproto_io.testing import ModelServer
@@ -132,6 +132,6 @@ def test_a_list_that_was_cut_is_never_given_as_a_whole_one_n100(trouble):
     else:
         try:
             whole = server.run(story)
-        except Disconnected:
+        except ConnectionLost:
             return
         assert len(whole) == 600

@@ -12,7 +12,7 @@ import trio
 
 from jsproto.errors import (
     ConnectFailed,
-    Disconnected,
+    ConnectionLost,
     LocalProtocolError,
     RequestTimeout,
     ServerError,
@@ -129,7 +129,7 @@ def test_a_put_does_not_wait_for_a_link_for_longer_than_was_said(flavour, server
             await stocked(nc)
             async with nc.jetstream().publish_window(stall_wait=2.0) as window:
                 server.kill()
-                with pytest.raises(Disconnected):
+                with pytest.raises(ConnectionLost):
                     await nc.flush()
                 with pytest.raises(WindowFull, match="0 messages of 0 bytes under way and no link for 2"):
                     await window.put(("ORDERS.a", b""))

@@ -171,11 +171,11 @@ def test_conversations_and_their_ports_show_how_far_they_are():
     opened = (repr(many), repr(port))
     many.delivered([("2", port.subject, "", None, b"1"), ("2", port.subject, "", None, b"2")], 0.0)
     full = repr(many)
-    many.link_down(jsproto.Disconnected("gone"), 0.0)
+    many.link_down(jsproto.ConnectionLost("gone"), 0.0)
 
     assert ("<Port 1: up>", "<RequestMany: open>", f"<Port 1 for '{port.stem}*': up>") == (fresh, *opened)
     assert "<RequestMany: open, 2 at hand>" == full
-    assert "<RequestMany: ended by Disconnected, 2 at hand>" == repr(many)
+    assert "<RequestMany: ended by ConnectionLost, 2 at hand>" == repr(many)
     connection = Connection(Options(servers="nats://ann:sesame@h"), entropy=bytes, now=0.0)
     assert "<Connection to nats://h:4222: DIALING>" == repr(connection)
     assert ("AckBatch(0 messages)", "Messages()") == (repr(AckBatch([])), repr(Messages()))

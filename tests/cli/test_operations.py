@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.api.config.stream import StreamSource
 from jsproto_cli import backups, events
 from jsproto_cli.link import told
@@ -203,12 +203,12 @@ def test_dropped_events_are_told(monkeypatch, capsys):
 
 def test_an_error_is_told_with_its_notes(capsys):
     def command() -> int:
-        error = Disconnected("gone")
+        error = ConnectionLost("gone")
         error.add_note("restored before: none")
         raise error
 
     assert told(command) == 1
-    assert capsys.readouterr().err == "Disconnected: gone\nrestored before: none\n"
+    assert capsys.readouterr().err == "ConnectionLost: gone\nrestored before: none\n"
 
 
 # ------------------------------------------------------------------------------------------------ backup and restore

@@ -15,7 +15,7 @@ import nats
 import pytest
 
 from jsproto.core.connection.auth import Auth
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.trace.formats.reading import Trace
 from jsproto.trace.formats.recording import Happened, Received, Sent
 from jsproto_cli.main import main
@@ -156,7 +156,7 @@ def test_one_client_that_reconnects_keeps_its_name(recorded, start_server, tmp_p
             nc.reconnect()
             nc.flush()
             server.restart()
-            with contextlib.suppress(Disconnected):  # the first word on a link that is gone
+            with contextlib.suppress(ConnectionLost):  # the first word on a link that is gone
                 nc.flush()
             nc.flush()
 

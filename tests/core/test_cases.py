@@ -22,7 +22,7 @@ from jsproto.errors import (
     RequestTimeout,
     StaleConnection,
 )
-from jsproto.errors import Disconnected as LinkLost
+from jsproto.errors import ConnectionLost as LinkLost
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 from jsproto.wire.headers import Headers

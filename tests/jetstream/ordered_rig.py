@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.delivery.message import JsMessage
@@ -16,7 +16,7 @@ from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish, Sub, Unsub
 
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 T0 = "2026-11-27T21:01:15.000000001Z"
 CREATE = "$JS.API.CONSUMER.CREATE.S."
 DELETE = "$JS.API.CONSUMER.DELETE.S."

@@ -11,7 +11,7 @@ import json
 from collections import deque
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.errors import Disconnected, JsprotoError
+from jsproto.errors import ConnectionLost, JsprotoError
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.range_read.options import RangeOptions
 from jsproto.jetstream.range_read.reader import RangeReader
@@ -21,7 +21,7 @@ from jsproto.wire.subjects import subject_matches
 
 API = "$JS.API."
 CREATED = "2026-11-27T21:01:15.000000001Z"
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 
 
 class Store:

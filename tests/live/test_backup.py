@@ -10,7 +10,7 @@ import pytest
 from jsproto.errors import InvalidConfig, InvalidResponse, LinkError
 from jsproto.jetstream.api.config.stream import StreamSource
 from jsproto.jetstream.api.errors import StreamNotFound
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.ops.archive import ArchiveLook, Contents
 from jsproto.ops.backup import ARCHIVES, BackupAction, InvalidBackup, RestoreConflict, RestoreFailed
 from jsproto_io import backup
@@ -291,11 +291,11 @@ def test_a_stream_that_is_not_what_was_saved_is_a_failure(account, there, tmp_pa
 
 
 def test_what_a_cluster_cannot_say_is_not_left_out_in_silence() -> None:
-    for listed in (Listed(["a"], missing=["LOST"]), Listed(["a"], offline={"LOST": "why"})):
+    for listed in (Listing(["a"], missing=["LOST"]), Listing(["a"], offline={"LOST": "why"})):
         with pytest.raises(InvalidResponse, match="LOST"):
             backup._all_there(listed)
     with pytest.raises(InvalidResponse, match="2 more"):
-        backup._all_there(Listed(["a"], total=3))
+        backup._all_there(Listing(["a"], total=3))
 
 
 def test_an_archive_with_an_error_of_the_server_in_it_is_no_backup_n107(

@@ -20,7 +20,7 @@ from jsproto.jetstream.api.validation.rules import (
     CONSUMER_RULES,
     STREAM_RULES,
     UPDATE_RULES,
-    Rule,
+    ConfigRule,
     check_consumer,
     check_stream,
     check_stream_update,
@@ -31,7 +31,7 @@ from tests.jetstream.api import check_examples as examples
 pytestmark = pytest.mark.live
 
 
-def named(rule: Rule) -> str:
+def named(rule: ConfigRule) -> str:
     return f"{rule.setting}: {rule.text}"
 
 
@@ -62,7 +62,7 @@ def ask(nc: Client, verb: str, body: dict[str, object], *, pedantic: bool) -> di
 
 
 @pytest.mark.parametrize("rule", STREAM_RULES, ids=named)
-def test_a_stream_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule) -> None:
+def test_a_stream_is_refused_with_the_number_of_its_rule(nc: Client, rule: ConfigRule) -> None:
     config = stream(**examples.STREAMS[rule.setting, rule.text])
     with pytest.raises(JetStreamError) as caught:
         ask(nc, "STREAM.CREATE.CHECK", config.to_wire(), pedantic=rule.pedantic)
@@ -74,7 +74,7 @@ def test_a_stream_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule)
 @pytest.mark.parametrize(
     "rule", [each for each in UPDATE_RULES if (each.setting, each.text) not in examples.NOT_SENT], ids=named
 )
-def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule) -> None:
+def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: ConfigRule) -> None:
     before, after = examples.UPDATES[rule.setting, rule.text]
     if before.get("sealed"):
         nc.jetstream().create_stream(stream())
@@ -93,7 +93,7 @@ def test_an_update_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule
 @pytest.mark.parametrize(
     "rule", [each for each in CONSUMER_RULES if (each.setting, each.text) not in examples.NOT_SENT], ids=named
 )
-def test_a_consumer_is_refused_with_the_number_of_its_rule(nc: Client, rule: Rule) -> None:
+def test_a_consumer_is_refused_with_the_number_of_its_rule(nc: Client, rule: ConfigRule) -> None:
     settings, of = examples.CONSUMERS[rule.setting, rule.text]
     if rule.err_code == 10098:
         settings, of = examples.WORKQUEUE_ALL

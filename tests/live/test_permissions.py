@@ -57,7 +57,7 @@ def create(nc: Client) -> None:
 USES: dict[str, tuple[Callable[[Client], None], Permissions]] = {
     "publish": (publish, allow.publishing(["perm.b"])),
     "pull": (pull, allow.pulling(API, "PERM", "WORK")),
-    "answer": (pull, allow.pulling(API, "PERM", "WORK", responses=allow.Responses())),
+    "answer": (pull, allow.pulling(API, "PERM", "WORK", responses=allow.ResponseLimits())),
     "lookup": (look_up, allow.looking_up(API, "PERM")),
     "api": (look_up_by_api, allow.looking_up(API, "PERM", direct=False)),
     "create": (create, allow.pulling(API, "PERM", "MADE", create=True)),

@@ -12,9 +12,9 @@ import pytest
 from jsproto import (
     BatchAbandoned,
     BatchUnsupported,
+    ConnectionLost,
     ConversationClosed,
     Counter,
-    Disconnected,
     ExpectationFailed,
     InvalidBatch,
     InvalidConfig,
@@ -506,7 +506,7 @@ def test_a_lost_link_in_the_middle_stores_nothing(js, batches, tap, nc):
         tap.cut()
         turn(nc, 0.3)
 
-    with pytest.raises(Disconnected, match="nothing of it is stored"):
+    with pytest.raises(ConnectionLost, match="nothing of it is stored"):
         gather(js.batch(), 3, cut)
 
     assert stored(batches) == []

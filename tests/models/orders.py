@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from jsproto.core.conversation.conversation import Port, Sids, StopMode
-from jsproto.errors import ConnectionClosed, Disconnected, PermissionViolation
+from jsproto.errors import ConnectionClosed, ConnectionLost, PermissionViolation
 from jsproto.jetstream.delivery.message import JsMessage
 
 NEXT: Final = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 REPLY: Final = "$JS.ACK.S.C.1.1.1.1795811553265218855.0"
 SIZE: Final = len(REPLY) + len("s.a")
-LOST: Final = Disconnected("the link was lost")
+LOST: Final = ConnectionLost("the link was lost")
 
 #: Letters that are a status of an open pull: code and text; the headers are what it owes.
 STATUSES: Final = {

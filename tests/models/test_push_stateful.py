@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from jsproto.core.conversation.conversation import Port, StopMode
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.push.base import PushNotice
 from jsproto.jetstream.push.options import PushOptions
@@ -185,7 +185,7 @@ class Pushed(RuleBasedStateMachine):
         self.flight.clear()
         self.sub.port.up = False
         self.sub.port.fences.clear()
-        self.sub.link_down(Disconnected("lost"), self.now)
+        self.sub.link_down(ConnectionLost("lost"), self.now)
         self.hear()
 
     def link_up(self, count: int = 1) -> None:

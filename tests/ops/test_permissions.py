@@ -22,7 +22,9 @@ def test_a_puller_asks_hears_and_acks() -> None:
 
 
 def test_with_responses_only_the_receiver_can_ack() -> None:
-    needed = allow.pulling(API, "S", "C", responses=allow.Responses(1, timedelta(minutes=5)), inbox="me.>")
+    needed = allow.pulling(
+        API, "S", "C", responses=allow.ResponseLimits(1, timedelta(minutes=5)), inbox="me.>"
+    )
 
     assert needed.publish == ("$JS.API.CONSUMER.MSG.NEXT.S.C",)
     assert needed.subscribe == ("me.>",)
@@ -44,7 +46,7 @@ def test_who_creates_needs_the_verbs_for_it() -> None:
 
 def test_who_is_pushed_listens_there_and_answers_flow_control() -> None:
     needed = allow.pushed(API, "S", "C", "deliver.me", create=True)
-    silent = allow.pushed(API, "S", "C", "deliver.me", responses=allow.Responses())
+    silent = allow.pushed(API, "S", "C", "deliver.me", responses=allow.ResponseLimits())
 
     assert needed.subscribe == ("deliver.me", "_INBOX.>")
     assert needed.publish[0] == "$JS.FC.S.C.>"
@@ -66,14 +68,14 @@ def test_the_other_uses_have_their_subjects() -> None:
 
 def test_uses_add_up_and_nothing_is_said_twice() -> None:
     both = (
-        allow.pulling(API, "S", "C", responses=allow.Responses())
+        allow.pulling(API, "S", "C", responses=allow.ResponseLimits())
         | allow.administering(API)
         | allow.publishing(["a"])
     )
 
     assert both.publish == ("$JS.API.>", "a")
     assert both.subscribe == ("_INBOX.>",)
-    assert both.responses == allow.Responses()
+    assert both.responses == allow.ResponseLimits()
     assert both.as_config() == (
         "permissions {\n"
         '  publish { allow: ["$JS.API.>", "a"] }\n'

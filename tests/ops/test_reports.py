@@ -10,7 +10,7 @@ import pytest
 from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.requests.inventory import Inventory, inventory
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.context import JetStream
 from jsproto.ops.reports import (
@@ -46,8 +46,8 @@ def consumer(name: str, config: dict[str, object] | None = None, **more: object)
 
 
 def of(*streams: StreamInfo, consumers: dict[str, list[ConsumerInfo]] | None = None) -> Inventory:
-    found = {name: Listed(each) for name, each in (consumers or {}).items()}
-    return Inventory(streams=Listed(streams), consumers=found)
+    found = {name: Listing(each) for name, each in (consumers or {}).items()}
+    return Inventory(streams=Listing(streams), consumers=found)
 
 
 # ------------------------------------------------------------------------------------------------ asking
@@ -244,7 +244,7 @@ def test_open_work_includes_what_was_handed_out_n112() -> None:
 
 
 def test_a_consumer_that_is_not_there_has_no_row_and_no_number_n112() -> None:
-    gone = Inventory(streams=Listed([stream("S")]), consumers={"S": Listed([], missing=["C"])})
+    gone = Inventory(streams=Listing([stream("S")]), consumers={"S": Listing([], missing=["C"])})
     report = consumer_report(gone)
 
     assert report.rows == ()
@@ -261,8 +261,8 @@ def test_who_has_no_leader_is_marked() -> None:
 
 @pytest.mark.parametrize("name", list(REPORTS))
 def test_what_could_not_be_asked_stands_below_every_report(name) -> None:
-    listed = Listed([], missing=["M"], offline={"O": "unsupported"})
-    unsaid = REPORTS[name](Inventory(streams=listed, consumers={"S": Listed([], offline={"C": "why"})}))
+    listed = Listing([], missing=["M"], offline={"O": "unsupported"})
+    unsaid = REPORTS[name](Inventory(streams=listed, consumers={"S": Listing([], offline={"C": "why"})}))
 
     assert unsaid.name == name
     assert unsaid.as_text().splitlines()[2:] == [

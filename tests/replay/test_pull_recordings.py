@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 import pytest
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.jetstream.pull.consume import Consume, ConsumeOptions
 from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions
@@ -222,7 +222,7 @@ def stands(line: Line) -> Iterator[Stand]:
         else:
             for stand in present.values():
                 stand.fetch.port.up = False
-                stand.fetch.link_down(Disconnected("the recorded link is gone"), step.at)
+                stand.fetch.link_down(ConnectionLost("the recorded link is gone"), step.at)
     for sid, stand in present.items():
         if sid not in shared:
             yield stand

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.range_read.options import ReadMode
 from jsproto.jetstream.range_read.rows import Rows
 from jsproto.wire.headers import pairs_of
@@ -37,7 +37,7 @@ class OneLinkReading(RangeScan):
         link = client(self.settings.where, self.settings.read.read_deadline)
         for batch in super()._read(part):
             if link.stats.disconnects:
-                raise Disconnected("the link is lost")
+                raise ConnectionLost("the link is lost")
             yield batch
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
-from jsproto.errors import Disconnected
+from jsproto.errors import ConnectionLost
 from jsproto.jetstream.api.config.stream import StreamConfig, StreamSource
 from jsproto.jetstream.api.validation.rules import check_consumer
 from jsproto.jetstream.errors import DataLost
@@ -149,7 +149,7 @@ def test_both_ways_of_reading_give_the_same(broker, mode):
     assert list(range(1, 101)) == read(made, [part])
 
 
-@trap("4.3", ours=(RangeScan, list(range(1, 20_001))), naive=(OneLinkReading, Disconnected))
+@trap("4.3", ours=(RangeScan, list(range(1, 20_001))), naive=(OneLinkReading, ConnectionLost))
 def test_a_task_goes_on_behind_a_server_that_is_started_again(start_server, monkeypatch, kind, seen):
     monkeypatch.setattr(arrow, "BATCH", 500)  # so that most of it has not come when the first rows are given
     server = start_server()

@@ -21,7 +21,7 @@ from jsproto.jetstream.delivery.ack import (
 )
 from jsproto.trace.judge.lint import RULES
 from jsproto.trace.observe.facts import Acked
-from jsproto.trace.observe.ledger import Link, SeenDelivery
+from jsproto.trace.observe.ledger import SeenDelivery, SeenLink
 from jsproto.wire.client_commands import PubLine
 
 SPEC = tomllib.loads((Path(__file__).resolve().parents[2] / "spec/acks.toml").read_text())
@@ -30,7 +30,7 @@ JUDGE = {rule.name: rule.judge for rule in RULES if rule.fact is Acked}
 
 def said(body: bytes, *, settled: bool = False) -> Acked:
     delivery = SeenDelivery(("S", "C"), 2)
-    link = Link(conn="a", at=0.0, number=0)
+    link = SeenLink(conn="a", at=0.0, number=0)
     if settled:
         delivery.settled, delivery.link = b"+ACK", link
     return Acked(link, PubLine("$JS.ACK.S.C.1.1.1.1.0", "", None, body), delivery, None, None)

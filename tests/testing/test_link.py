@@ -18,7 +18,7 @@ from jsproto.jetstream.pull.consume import Consume
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
 from jsproto.signals import NEED_DATA
 from jsproto.testing import Clock, Cutter, Pair, SimServer
-from jsproto.testing.simserver import Auth
+from jsproto.testing.simserver import Login
 
 
 def entropy():
@@ -160,7 +160,7 @@ def test_a_refusal_with_last_words_is_heard():
 
 
 def test_credentials_are_given_when_asked_for():
-    server = SimServer(auth=Auth(user="u", password="p"))
+    server = SimServer(auth=Login(user="u", password="p"))
     machine = connection(ask_for_credentials=True)
     pair = Pair(machine, server, auth=Credentials(user="u", password="p"))
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from jsproto.trace.observe.ledger import Interest, Link
+from jsproto.trace.observe.ledger import SeenLink, SeenSubscription
 
 
-def interest(subject: str, line: int) -> Interest:
-    return Interest(sid="1", subject=subject, queue="", line=line)
+def interest(subject: str, line: int) -> SeenSubscription:
+    return SeenSubscription(sid="1", subject=subject, queue="", line=line)
 
 
 def test_a_subscription_that_was_replaced_ends_without_the_one_that_took_its_number():
-    link = Link(conn="a", at=0, number=1)
+    link = SeenLink(conn="a", at=0, number=1)
     first, second = interest("a.b", 1), interest("a.c", 2)
     link.add(first)
     link.drop(first)

@@ -9,7 +9,7 @@ from jsproto.trace.formats.reading import read_trace
 from jsproto.trace.formats.recording import Received, Waited
 from jsproto.trace.judge.lint import Lint, lint
 from jsproto.trace.observe import ledger
-from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.books import TraceContext
 from jsproto.trace.observe.ledger import SECOND, nanoseconds
 from jsproto.trace.show.subscription_status import Standings
 from jsproto.trace.show.view import Viewing
@@ -84,7 +84,7 @@ class Again:
     def __init__(self) -> None:
         self.looks = 0
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         self.looks += 1
         assert self.looks < 10
         if self.looks < 3:
@@ -92,7 +92,7 @@ class Again:
 
 
 def test_what_wants_to_be_looked_at_in_the_past_is_looked_at_later():
-    books, due = Books(lambda _: None), Again()
+    books, due = TraceContext(lambda _: None), Again()
     books.watch(SECOND, due)
 
     books.move(1, 1.0)

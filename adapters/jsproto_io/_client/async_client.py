@@ -238,7 +238,7 @@ class AsyncClient(Base):
         Raises:
             NoResponders: nobody listens there.
             RequestTimeout: no answer in time.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         answer = await self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
         return AsyncCoreMessage(answer.frame, self)
@@ -288,7 +288,7 @@ class AsyncClient(Base):
 
         Raises:
             RequestTimeout: no answer in time.
-            Disconnected: the link was lost meanwhile; what was sent may be lost too.
+            ConnectionLost: the link was lost meanwhile; what was sent may be lost too.
         """
         # Some loops, as uvloop, read their clock once a turn, in milliseconds. A model server has the loop's time, which is
         # exact there; and without a link the time until there is one is no part of the round trip.

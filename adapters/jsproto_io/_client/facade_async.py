@@ -29,7 +29,7 @@ from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.api.requests.inventory import Inventory
 from jsproto.jetstream.api.requests.maintenance import Pause
 from jsproto.jetstream.api.requests.messages import StoredMessage
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.requests.system import ServerAnswer
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.context import Consumer, JetStream, Meta, StoredMessages, Stream, System
@@ -120,7 +120,7 @@ class AsyncJetStream:
             ExpectationFailed: what was expected does not hold; the class says what.
             JetStreamError: the stream refuses the message otherwise.
             RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            Disconnected: the same, because the link was lost.
+            ConnectionLost: the same, because the link was lost.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish(
@@ -284,7 +284,7 @@ class AsyncJetStream:
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
             NoResponders: no stream stores the first subject.
             BatchUnsupported: the server knows no batches, and has stored the first message by itself.
-            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -325,7 +325,7 @@ class AsyncJetStream:
         Raises:
             BatchAbandoned: the server has let go of it; nothing was stored.
             InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
-            NoResponders, BatchUnsupported, RequestTimeout, Disconnected: as for `publish_batch`.
+            NoResponders, BatchUnsupported, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.batch(
@@ -366,7 +366,7 @@ class AsyncJetStream:
             JetStreamError: the first message is refused.
             NoResponders: no stream stores the subject.
             BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
-            RequestTimeout, Disconnected: the error says how far it was.
+            RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.ingest(
@@ -392,7 +392,7 @@ class AsyncJetStream:
         Raises:
             RequestTimeout: no answer in time; the message is open again.
             NoResponders: the consumer is gone, or wants no acknowledgements.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         described = self._pure.confirm(
             message,
@@ -616,7 +616,7 @@ class AsyncJetStream:
         *,
         subject: str = "",
         timeout: float | timedelta | None = None,
-    ) -> Listed[str]:
+    ) -> Listing[str]:
         """Names of all streams, or of those that store ``subject``."""
         described = self._pure.stream_names(
             subject=subject,
@@ -629,7 +629,7 @@ class AsyncJetStream:
         *,
         subject: str = "",
         timeout: float | timedelta | None = None,
-    ) -> Listed[StreamInfo]:
+    ) -> Listing[StreamInfo]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.streams(
             subject=subject,
@@ -832,7 +832,7 @@ class AsyncJetStream:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
             RequestTimeout: the server fell silent; the message says whether a stream may have been made.
-            Disconnected: the link was lost; look whether a part of the stream is there.
+            ConnectionLost: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """
         described = self._pure.restore(
@@ -1386,7 +1386,7 @@ class AsyncStream:
             ExpectationFailed: what was expected does not hold; the class says what.
             JetStreamError: the stream refuses the message otherwise.
             RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            Disconnected: the same, because the link was lost.
+            ConnectionLost: the same, because the link was lost.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         described = self._pure.publish(
@@ -1469,7 +1469,7 @@ class AsyncStream:
         Raises:
             InvalidBatch: this batch cannot be; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.publish_batch(
@@ -1502,7 +1502,7 @@ class AsyncStream:
 
         Raises:
             BatchAbandoned: the server has let go of it; nothing was stored.
-            InvalidBatch, JetStreamError, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidBatch, JetStreamError, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.batch(
@@ -1536,7 +1536,7 @@ class AsyncStream:
 
         Raises:
             JetStreamError: the first message is refused.
-            RequestTimeout, Disconnected: the error says how far it was.
+            RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         described = self._pure.ingest(
@@ -1796,7 +1796,7 @@ class AsyncStream:
             StreamNotFound: it is gone.
             SnapshotBroken: the server broke it off.
             RequestTimeout: the server fell silent.
-            Disconnected: the link was lost.
+            ConnectionLost: the link was lost.
             InvalidConfig: sizes that cannot work.
         """
         described = self._pure.snapshot(
@@ -1939,7 +1939,7 @@ class AsyncStream:
         self,
         *,
         timeout: float | timedelta | None = None,
-    ) -> Listed[str]:
+    ) -> Listing[str]:
         """Names of all its consumers."""
         described = self._pure.consumer_names(
             timeout=timeout,
@@ -1950,7 +1950,7 @@ class AsyncStream:
         self,
         *,
         timeout: float | timedelta | None = None,
-    ) -> Listed[ConsumerInfo]:
+    ) -> Listing[ConsumerInfo]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         described = self._pure.consumers(
             timeout=timeout,
@@ -2624,7 +2624,7 @@ class AsyncConsumer:
             StatusError: the server ended the request with an error, and no message had come.
             NoResponders: nobody serves the consumer.
             HeartbeatsMissed: the server fell silent, and no message had come.
-            Disconnected: the link was lost, and no message had come.
+            ConnectionLost: the link was lost, and no message had come.
         """
         described = self._pure.fetch(
             max_messages,
@@ -2672,7 +2672,7 @@ class AsyncConsumer:
             RequestTimeout: there was none in time.
             StatusError: the server ended the request with an error.
             NoResponders: nobody serves the consumer.
-            Disconnected: the link was lost before it came.
+            ConnectionLost: the link was lost before it came.
             InvalidConfig: what cannot work, before anything is sent.
         """
         described = self._pure.next(

@@ -197,7 +197,7 @@ class AsyncMessage(JsMessage):
         Raises:
             RequestTimeout: no answer within ``timeout`` seconds; the message is open again.
             NoResponders: the consumer is gone, or wants no acknowledgements.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         client = self.feed.context.client
         known = _known(verb, client.info)
@@ -268,7 +268,7 @@ class SyncMessage(JsMessage):
         Raises:
             RequestTimeout: no answer within ``timeout`` seconds; the message is open again.
             NoResponders: the consumer is gone, or wants no acknowledgements.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         client = self.feed.context.client
         known = _known(verb, client.info)

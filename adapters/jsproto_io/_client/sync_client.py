@@ -305,7 +305,7 @@ class SyncClient(Base):
         Raises:
             NoResponders: nobody listens there.
             RequestTimeout: no answer in time.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         answer = self.run(request(subject, payload, headers=headers_of(headers), timeout=timeout))
         return SyncCoreMessage(answer.frame, self)
@@ -355,7 +355,7 @@ class SyncClient(Base):
 
         Raises:
             RequestTimeout: no answer in time.
-            Disconnected: the link was lost meanwhile; what was sent may be lost too.
+            ConnectionLost: the link was lost meanwhile; what was sent may be lost too.
         """
         return self.run(Flush(timeout))
 

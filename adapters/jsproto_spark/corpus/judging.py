@@ -20,8 +20,8 @@ from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.status import EndReason
 from jsproto.trace.formats.recording import Record
 from jsproto.trace.judge.lint import Finding, Lint
-from jsproto.trace.observe.facts import Acked, Fact, NoPull, Pulled, PullOver, Silence
-from jsproto.trace.observe.ledger import ConsumerKey, Interest, Link, SeenPull
+from jsproto.trace.observe.facts import Acked, Fact, NoPull, PullEnded, PullIssued, Silence
+from jsproto.trace.observe.ledger import ConsumerKey, SeenLink, SeenPull, SeenSubscription
 
 #: Verbs of acknowledgements by the beginning of their body, the longest first.
 _VERBS: Final = ((b"-NAK", "nak"), (b"+TERM", "term"), (b"+WPI", "in_progress"), (b"+NXT", "next"))
@@ -126,13 +126,13 @@ class Judging:
     def _hear(self, fact: Fact) -> None:
         self._digest.update(repr((type(fact).__name__, *map(_plain, fact))).encode())
         match fact:
-            case Pulled():
+            case PullIssued():
                 pulls = self._pulls.setdefault(fact.pull.consumer, _Pulls())
                 pulls.pulls.append(fact.pull)
                 if pulls.lost is not None:
                     pulls.recovered = max(pulls.recovered, self._at - pulls.lost)
                     pulls.lost = None
-            case PullOver():
+            case PullEnded():
                 code, _, text = fact.pull.status.partition(" ")
                 self._statuses[int(code), text, int(self._at // _HOUR)] += 1
                 if fact.row.end is not EndReason.EXPIRED and fact.pull.consumer in self._pulls:
@@ -205,9 +205,9 @@ def judged(records: Iterable[tuple[int, Record]], client: str = "", version: str
 def _plain(part: object) -> object:
     """What is decided about a part of a fact, without what is only an address in memory."""
     match part:
-        case Link():
+        case SeenLink():
             return ("link", part.number, part.up, part.ready)
-        case Interest():  # who reads there knows it in turn
+        case SeenSubscription():  # who reads there knows it in turn
             return (part.sid, part.subject, part.queue, part.line, part.limit, part.got, part.active)
         case SeenPull():
             end = None if part.end is None else part.end.value

@@ -61,7 +61,7 @@ from jsproto.errors import (
     StaleConnection,
     TlsUnavailable,
 )
-from jsproto.errors import Disconnected as LinkLost
+from jsproto.errors import ConnectionLost as LinkLost
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.commands import Connect, Publish
 from jsproto.wire.encoder import encode

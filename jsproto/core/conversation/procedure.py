@@ -9,12 +9,12 @@ that yields what it needs and returns its result:
         return name
 
 `Script` is the part that steps a generator through any port: it sends the calls, keeps their timeouts, and throws
-`RequestTimeout`, `NoResponders`, `Disconnected`, `ConnectionClosed` or what the command was refused with
+`RequestTimeout`, `NoResponders`, `ConnectionLost`, `ConnectionClosed` or what the command was refused with
 (`PermissionViolation`, `PayloadTooLarge`) into the generator at the ``yield`` that waits. `Procedure` is a script with a port of its own, the conversation behind every request. A
 conversation that also has messages to care for holds a `Script` instead and reuses the same generators.
 
 While the link is down a call waits for it (its timeout runs); a call that was sent when the link went down fails with
-`Disconnected`, because nobody knows whether it arrived.
+`ConnectionLost`, because nobody knows whether it arrived.
 
 A generator can't be copied, but it is pure: a script's snapshot is the list of what it was told so far, and restoring
 runs a fresh generator over that list.
@@ -33,7 +33,7 @@ from jsproto.core.state import PART, Codecs, IdentityEnum, Snapshot, Snapshottab
 from jsproto.core.timers import Timers
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     JsprotoError,
     LocalProtocolError,
     NoResponders,
@@ -190,7 +190,7 @@ class Script(Snapshottable, Generic[T]):
         """The link is lost: a call that was sent fails."""
         if isinstance(self._step, Call) and self._token:
             text = f"link lost while waiting for an answer on {self._step.subject!r}; its outcome is unknown"
-            self._throw(Disconnected(text), port, now)
+            self._throw(ConnectionLost(text), port, now)
 
     def link_up(self, port: Port, now: float) -> None:
         """A link is up: a call that waited for it is sent."""

@@ -10,7 +10,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure, Steps
 from jsproto.core.numbers import seconds
 from jsproto.core.state import PLAIN, Codecs
-from jsproto.errors import Disconnected, JsprotoError, RequestTimeout
+from jsproto.errors import ConnectionLost, JsprotoError, RequestTimeout
 from jsproto.signals import Ended, NeedData
 from jsproto.wire.headers import Headers
 
@@ -29,7 +29,7 @@ def request(
 ) -> Procedure[Message]:
     """Ask on ``subject`` and wait at most ``timeout`` seconds for one answer.
 
-    The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `Disconnected` if the link is lost
+    The procedure raises `NoResponders` if nobody listens there, `RequestTimeout`, `ConnectionLost` if the link is lost
     before the answer, `PermissionViolation` if the account may not publish there.
     """
     within = seconds("timeout", timeout)
@@ -76,7 +76,7 @@ class Flush(Conversation[float]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """What was to be flushed may be lost."""
         if self._token:
-            self.end(Disconnected("link lost before the server had read everything"))
+            self.end(ConnectionLost("link lost before the server had read everything"))
 
     def fenced(self, token: int, now: float) -> None:
         """The server has read everything."""

@@ -9,7 +9,7 @@ whichever comes first:
 - ``timeout``: the time for all of it is over.
 
 Each of them is a good end, and `RequestMany.end_of` says which it was. No answer at all is an error, as with one request:
-`NoResponders` if nobody listens, `RequestTimeout` if those who do are silent. A link that is lost ends it with `Disconnected`, behind the
+`NoResponders` if nobody listens, `RequestTimeout` if those who do are silent. A link that is lost ends it with `ConnectionLost`, behind the
 answers that had come: nobody knows how many were on their way. While there is no link the question waits for one.
 """
 
@@ -28,7 +28,7 @@ from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     JsprotoError,
     LocalProtocolError,
     NoResponders,
@@ -170,7 +170,7 @@ class RequestMany(Conversation[Message]):
         """Nobody knows what was on its way."""
         if self.port.subject and not self.ended:
             self._over(
-                Disconnected(
+                ConnectionLost(
                     f"link lost while answers on {self._subject!r} were waited for, {self.received} had come"
                 )
             )

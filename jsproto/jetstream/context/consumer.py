@@ -26,7 +26,7 @@ from jsproto.jetstream.heartbeat import DEFAULT_FACTOR
 from jsproto.jetstream.pull.ack_next import AckNext
 from jsproto.jetstream.pull.consume import Consume
 from jsproto.jetstream.pull.consume_options import ConsumeOptions, OnDeleted
-from jsproto.jetstream.pull.fetch import Fetch, Next
+from jsproto.jetstream.pull.fetch import Fetch, FetchOne
 from jsproto.jetstream.pull.fetch_options import FetchMode, FetchOptions
 from jsproto.jetstream.push.options import PUSH_FACTOR
 from jsproto.jetstream.push.subscription import PushSubscription
@@ -265,7 +265,7 @@ class Consumer:
             StatusError: the server ended the request with an error, and no message had come.
             NoResponders: nobody serves the consumer.
             HeartbeatsMissed: the server fell silent, and no message had come.
-            Disconnected: the link was lost, and no message had come.
+            ConnectionLost: the link was lost, and no message had come.
         """
         return Fetch(
             self.next_subject,
@@ -316,7 +316,7 @@ class Consumer:
             RequestTimeout: there was none in time.
             StatusError: the server ended the request with an error.
             NoResponders: nobody serves the consumer.
-            Disconnected: the link was lost before it came.
+            ConnectionLost: the link was lost before it came.
             InvalidConfig: what cannot work, before anything is sent.
         """
         usual = timeout is None or (isinstance(timeout, float) and timeout > 0)
@@ -528,8 +528,8 @@ class Consumer:
 
 
 @final
-class NextMessage(Next[JsMessage]):
-    """A `Next` to be run for its one message: that there is none is an error."""
+class NextMessage(FetchOne[JsMessage]):
+    """A `FetchOne` to be run for its one message: that there is none is an error."""
 
     __slots__ = ()
 

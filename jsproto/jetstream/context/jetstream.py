@@ -31,7 +31,7 @@ from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.api.requests import maintenance, manage
 from jsproto.jetstream.api.requests.dead_letters import dead_letter
 from jsproto.jetstream.api.requests.inventory import Inventory, inventory
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.subjects import DEFAULT_PREFIX, ApiSubjects
 from jsproto.jetstream.context.consumer import Consumer
@@ -127,7 +127,7 @@ class JetStream:
             ExpectationFailed: what was expected does not hold; the class says what.
             JetStreamError: the stream refuses the message otherwise.
             RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            Disconnected: the same, because the link was lost.
+            ConnectionLost: the same, because the link was lost.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
         seconds = seconds_of(timeout, self.timeout)
@@ -283,7 +283,7 @@ class JetStream:
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
             NoResponders: no stream stores the first subject.
             BatchUnsupported: the server knows no batches, and has stored the first message by itself.
-            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return WholeBatch(
@@ -323,7 +323,7 @@ class JetStream:
         Raises:
             BatchAbandoned: the server has let go of it; nothing was stored.
             InvalidBatch, ExpectationFailed, JetStreamError: as for `publish_batch`.
-            NoResponders, BatchUnsupported, RequestTimeout, Disconnected: as for `publish_batch`.
+            NoResponders, BatchUnsupported, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return BatchPublish(
@@ -363,7 +363,7 @@ class JetStream:
             JetStreamError: the first message is refused.
             NoResponders: no stream stores the subject.
             BatchUnsupported: the server knows no fast batches, and has stored the first message by itself.
-            RequestTimeout, Disconnected: the error says how far it was.
+            RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         return FastIngest(
@@ -384,7 +384,7 @@ class JetStream:
         Raises:
             RequestTimeout: no answer in time; the message is open again.
             NoResponders: the consumer is gone, or wants no acknowledgements.
-            Disconnected: the link was lost meanwhile.
+            ConnectionLost: the link was lost meanwhile.
         """
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: confirmed(message, verb, timeout=seconds))
@@ -573,14 +573,14 @@ class JetStream:
 
     def stream_names(
         self, *, subject: str = "", timeout: float | timedelta | None = None
-    ) -> Procedure[Listed[str]]:
+    ) -> Procedure[Listing[str]]:
         """Names of all streams, or of those that store ``subject``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.stream_names(self.api, subject=subject, timeout=seconds))
 
     def streams(
         self, *, subject: str = "", timeout: float | timedelta | None = None
-    ) -> Procedure[Listed[StreamInfo]]:
+    ) -> Procedure[Listing[StreamInfo]]:
         """All streams, or those that store ``subject``; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.timeout)
         return Procedure(lambda: manage.streams(self.api, subject=subject, timeout=seconds))
@@ -780,7 +780,7 @@ class JetStream:
             StreamExists: there is a stream of that name.
             JetStreamError: the server does not take it.
             RequestTimeout: the server fell silent; the message says whether a stream may have been made.
-            Disconnected: the link was lost; look whether a part of the stream is there.
+            ConnectionLost: the link was lost; look whether a part of the stream is there.
             InvalidResponse: an origin without configuration or state.
         """
         return Restore(self.api, origin, patience=patience)

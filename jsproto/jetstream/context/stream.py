@@ -27,7 +27,7 @@ from jsproto.jetstream.api.publishing.options import PublishOptions, PublishSett
 from jsproto.jetstream.api.publishing.puback import PubAck
 from jsproto.jetstream.api.requests import cluster, maintenance, manage
 from jsproto.jetstream.api.requests.maintenance import Purge
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.requests.publish import DEFAULT_RETRIES, DEFAULT_RETRY_WAIT, publish
 from jsproto.jetstream.api.timestamps import Timestamp
 from jsproto.jetstream.api.validation.publish_rules import check_batching, check_publish, check_window, refuse
@@ -102,7 +102,7 @@ class Stream:
             ExpectationFailed: what was expected does not hold; the class says what.
             JetStreamError: the stream refuses the message otherwise.
             RequestTimeout: no acknowledgement came; whether the message was stored is unknown.
-            Disconnected: the same, because the link was lost.
+            ConnectionLost: the same, because the link was lost.
             InvalidSubject, InvalidHeader, InvalidConfig: nothing was sent.
         """
 
@@ -193,7 +193,7 @@ class Stream:
         Raises:
             InvalidBatch: this batch cannot be; nothing was stored.
             JetStreamError: the stream refuses a message otherwise; nothing was stored.
-            RequestTimeout, Disconnected: the error says whether nothing was stored, or that it is unknown.
+            RequestTimeout, ConnectionLost: the error says whether nothing was stored, or that it is unknown.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching()
@@ -221,7 +221,7 @@ class Stream:
 
         Raises:
             BatchAbandoned: the server has let go of it; nothing was stored.
-            InvalidBatch, JetStreamError, RequestTimeout, Disconnected: as for `publish_batch`.
+            InvalidBatch, JetStreamError, RequestTimeout, ConnectionLost: as for `publish_batch`.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching()
@@ -249,7 +249,7 @@ class Stream:
 
         Raises:
             JetStreamError: the first message is refused.
-            RequestTimeout, Disconnected: the error says how far it was.
+            RequestTimeout, ConnectionLost: the error says how far it was.
             InvalidConfig, InvalidSubject: nothing was sent.
         """
         self._batching(fast=True)
@@ -480,7 +480,7 @@ class Stream:
             StreamNotFound: it is gone.
             SnapshotBroken: the server broke it off.
             RequestTimeout: the server fell silent.
-            Disconnected: the link was lost.
+            ConnectionLost: the link was lost.
             InvalidConfig: sizes that cannot work.
         """
         return Snapshot(
@@ -610,12 +610,12 @@ class Stream:
             )
         )
 
-    def consumer_names(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[str]]:
+    def consumer_names(self, *, timeout: float | timedelta | None = None) -> Procedure[Listing[str]]:
         """Names of all its consumers."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumer_names(self.js.api, self.name, timeout=seconds))
 
-    def consumers(self, *, timeout: float | timedelta | None = None) -> Procedure[Listed[ConsumerInfo]]:
+    def consumers(self, *, timeout: float | timedelta | None = None) -> Procedure[Listing[ConsumerInfo]]:
         """All its consumers; what a cluster cannot say now is in ``missing`` or ``offline``."""
         seconds = seconds_of(timeout, self.js.timeout)
         return Procedure(lambda: manage.consumers(self.js.api, self.name, timeout=seconds))

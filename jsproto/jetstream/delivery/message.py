@@ -333,7 +333,7 @@ def confirmed(message: JsMessage, verb: Verb = ACK, *, timeout: float | timedelt
     Raises:
         NoResponders: the consumer is gone, the message is not of this account, or its ack policy is none.
         RequestTimeout: no answer in time.
-        Disconnected: the link was lost meanwhile.
+        ConnectionLost: the link was lost meanwhile.
         AlreadySettled: it is settled, or being settled, and its feed is strict.
         InvalidAckSubject: it is open, and its reply subject is not that of a delivery.
         LocalProtocolError: a verb that can't be confirmed.

@@ -34,7 +34,7 @@ from jsproto.wire.frames import SUBJECT, Delivery
 AGAIN: Final = 1.0
 
 
-class Answer(NamedTuple):
+class StreamCounts(NamedTuple):
     """What a stream has.
 
     Attributes:
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
     last: int
 
 
-def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float) -> Steps[Answer]:
+def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float) -> Steps[StreamCounts]:
     """Ask a stream for its subjects."""
     subjects: set[str] = set()
     lasts: list[int] = []
@@ -54,10 +54,10 @@ def census(api: ApiSubjects, stream: str, filters: Sequence[str], timeout: float
         info = yield from stream_info(api, stream, subjects_filter=each, timeout=timeout)
         subjects.update(info.state.subjects)
         lasts.append(info.state.last_seq)
-    return Answer(subjects, min(lasts))
+    return StreamCounts(subjects, min(lasts))
 
 
-class SubjectCensus(ApiQuestion[Answer]):
+class SubjectCensus(ApiQuestion[StreamCounts]):
     """The subjects that were seen, and the question to the stream.
 
     Args:
@@ -141,10 +141,10 @@ class SubjectCensus(ApiQuestion[Answer]):
 
     # ------------------------------------------------------------------ inside
 
-    def _asking(self) -> Script[Answer]:
+    def _asking(self) -> Script[StreamCounts]:
         return Script(lambda: census(self._api, self._stream, self._filters, self._timeout))
 
-    def _judged(self, outcome: Script[Answer]) -> None:
+    def _judged(self, outcome: Script[StreamCounts]) -> None:
         # A stream that has nothing of all that was seen is one whose server does not know the question.
         if outcome.error is not None or not outcome.result.subjects:
             self.blind = True

@@ -34,7 +34,7 @@ from jsproto.core.numbers import seconds
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     JsprotoError,
     NoResponders,
@@ -325,7 +325,7 @@ class BatchPublish(Conversation[PubAck]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """What of the batch arrived is not known."""
         if not self.ended and self.state is not BatchState.NEW:
-            lost = Disconnected(f"link lost in the middle of batch {self._id!r}; {self._known}")
+            lost = ConnectionLost(f"link lost in the middle of batch {self._id!r}; {self._known}")
             lost.__cause__ = error
             self.end(lost)
 

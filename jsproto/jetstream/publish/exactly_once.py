@@ -27,7 +27,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Sleep, Steps, a_name, the_time
 from jsproto.core.numbers import in_seconds, seconds
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     JsprotoError,
     NoResponders,
@@ -187,7 +187,7 @@ def _until_stored(call: Call, stream: str, patience: RetryPolicy) -> Steps[PubAc
         attempt = Call(call.subject, call.payload, block, min(patience.attempt, left))
         try:
             return _ack((yield attempt), RequestContext(what="publish", stream=stream, subject=call.subject))
-        except (RequestTimeout, Disconnected) as error:
+        except (RequestTimeout, ConnectionLost) as error:
             unknown = unknown or not isinstance(error, RequestTimeout) or error.sent
             last: JsprotoError = error
         except (NoResponders, RetryLater) as error:
@@ -226,7 +226,7 @@ def _relayed(message: JsMessage, publishing: Steps[PubAck], patience: RetryPolic
         left = deadline - (yield from the_time())
         try:
             yield from confirmed(message, ACK, timeout=min(patience.attempt, max(left, patience.wait)))
-        except (RequestTimeout, Disconnected) as error:
+        except (RequestTimeout, ConnectionLost) as error:
             if deadline - (yield from the_time()) <= patience.wait:
                 raise RequestTimeout(
                     f"expected the server to say that it has settled a message within {patience.within} s, it did not; "

@@ -19,7 +19,7 @@ gaps and refusals may be lost with a link.
 said nothing for ``quiet``, whether messages were put meanwhile or not. From the first ping that is not answered the stream has ``timeout``.
 
 *Link loss.* The batch lives on in the stream for those seconds. On the next link a ping with the last number tells whether anything is
-missing, and the batch goes on. If the stream has forgotten it (a restart, a longer outage), it ends with `Disconnected`: up to
+missing, and the batch goes on. If the stream has forgotten it (a restart, a longer outage), it ends with `ConnectionLost`: up to
 ``acked`` everything was dealt with, of the rest it is not known.
 
     NEW ──first──▶ BEGINNING ──answer──▶ OPEN ──drain──▶ COMMITTING ──▶ OVER
@@ -44,7 +44,7 @@ from jsproto.core.numbers import seconds
 from jsproto.core.state import ERROR, PART, PLAIN, Codecs, IdentityEnum, error_read, error_written
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     JsprotoError,
     NoResponders,
@@ -392,7 +392,7 @@ class FastIngest(Conversation[IngestResult]):
             return
         self.timers.clear()
         if self.state is IngestState.BEGINNING:
-            lost = Disconnected(f"link lost at the beginning of fast batch {self._id!r}; {self._known}")
+            lost = ConnectionLost(f"link lost at the beginning of fast batch {self._id!r}; {self._known}")
             lost.__cause__ = error
             self.end(lost)
             return
@@ -440,7 +440,7 @@ class FastIngest(Conversation[IngestResult]):
         except JetStreamError as error:
             if error.err_code == _UNKNOWN_BATCH and self._links:
                 text = f"link lost in the middle of fast batch {self._id!r}, which the stream has forgotten since"
-                raise Disconnected(f"{text}; {self._known}") from error
+                raise ConnectionLost(f"{text}; {self._known}") from error
             count = dealt_with(body, RequestContext())
             if count is not None:
                 self._all_up_to(min(count, self.sent), error)

@@ -52,7 +52,7 @@ from jsproto.core.numbers import check_number, seconds, seconds_or_none
 from jsproto.core.state import PART, PLAIN, Codecs, IdentityEnum, Snapshot, error_read, error_written
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     JsprotoError,
     LocalProtocolError,
     NoResponders,
@@ -150,7 +150,7 @@ class PublishResult:
         Raises:
             JetStreamError, InvalidPubAck, StatusError: `REFUSED`; the class says why.
             NoResponders, PermissionViolation, LocalProtocolError: it is not stored.
-            RequestTimeout, Disconnected, ConnectionClosed: whether it is stored is unknown.
+            RequestTimeout, ConnectionLost, ConnectionClosed: whether it is stored is unknown.
         """
         error = error_read(self._error)
         if error is not None:
@@ -457,7 +457,7 @@ class PublishWindow(Conversation[PublishResult]):
         self._look_at = None
         self._quiet.clear()
         text = f"link lost before the acknowledgement came ({error}); unknown if stored"
-        self._give_up(Outcome.DISCONNECTED, Disconnected(text))
+        self._give_up(Outcome.DISCONNECTED, ConnectionLost(text))
         for message in adrift:
             self._flight.again(f"{_ADRIFT}{message[NUMBER]}", message)
         self._settle()
@@ -614,7 +614,7 @@ class PublishWindow(Conversation[PublishResult]):
             text = f"before the acknowledgement came, and sent again in vain: {why}; unknown if stored"
             body = b""
             if self._doubtful[message[NUMBER]]:
-                outcome, error = Outcome.DISCONNECTED, Disconnected(f"link lost {text}")
+                outcome, error = Outcome.DISCONNECTED, ConnectionLost(f"link lost {text}")
             else:
                 outcome, error = Outcome.TIMED_OUT, RequestTimeout(f"silence {text}")
         self.counts[outcome] += 1

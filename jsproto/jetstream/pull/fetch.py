@@ -26,7 +26,7 @@ from typing import ClassVar, Final, cast
 
 from jsproto.core.conversation.conversation import StopMode
 from jsproto.core.state import ERROR, PLAIN, Codecs, IdentityEnum, Snapshot
-from jsproto.errors import Disconnected, InvalidConfig, JsprotoError, LinkError
+from jsproto.errors import ConnectionLost, InvalidConfig, JsprotoError, LinkError
 from jsproto.jetstream.delivery.ack import AckSubject, InvalidAckSubject
 from jsproto.jetstream.errors import BadRequest, HeartbeatsMissed
 from jsproto.jetstream.heartbeat import liveness_of
@@ -45,7 +45,7 @@ from jsproto.jetstream.pull.request import (
 from jsproto.jetstream.status import EndReason, StatusAction, judge, pending_of
 from jsproto.wire.frames import REPLY, SUBJECT, Delivery
 
-__all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOptions", "FetchState", "Next"]
+__all__ = ["TRANSITIONS", "Fetch", "FetchInput", "FetchMode", "FetchOne", "FetchOptions", "FetchState"]
 
 
 #: Ends after which the server has nothing more to say, where one answer was all it had.
@@ -220,7 +220,7 @@ class Fetch(PullFeed[M]):
         if self.state is FetchState.WAITING and now >= self._until:
             self._finish(
                 EndReason.DISCONNECTED,
-                Disconnected(
+                ConnectionLost(
                     f"expected a link within {self.options.wait} s to pull on {self.subject}, there was none"
                 ),
             )
@@ -463,7 +463,7 @@ class Fetch(PullFeed[M]):
 _ONE: Final = FetchOptions(max_messages=1)
 
 
-class Next(Fetch[M]):
+class FetchOne(Fetch[M]):
     """One message: a `Fetch` of one. Without a message it ends as any fetch does; `reason` says how.
 
     Args:

@@ -36,7 +36,7 @@ from jsproto.core.numbers import check_number, seconds
 from jsproto.core.state import PART, PLAIN, Codecs
 from jsproto.core.timers import Timers
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     InvalidResponse,
     JsprotoError,
@@ -116,7 +116,7 @@ class TransferTimer(Enum):
     CHUNK = "CHUNK"
 
 
-class Transfer(Conversation[T_co]):
+class SnapshotTransfer(Conversation[T_co]):
     """What taking and putting back have in common: one request on one link, and patience.
 
     Attributes:
@@ -167,7 +167,7 @@ class Transfer(Conversation[T_co]):
         self.timers.set(TransferTimer.SIGN, now + self._patience)
 
 
-class Snapshot(Transfer[bytes]):
+class Snapshot(SnapshotTransfer[bytes]):
     """A stream as chunks of its archive, in order: a feed that ends well, or raises.
 
     Args:
@@ -192,7 +192,7 @@ class Snapshot(Transfer[bytes]):
     __slots__ = ("_all", "_body", "_bound", "_chunks", "_owed", "_taken_at", "_waiting", "chunks", "origin")
 
     STATE: ClassVar[Codecs] = {
-        **Transfer.STATE,
+        **SnapshotTransfer.STATE,
         "_all": PLAIN,
         "_chunks": PLAIN,
         "_owed": PLAIN,
@@ -377,7 +377,7 @@ class Snapshot(Transfer[bytes]):
             self.end()
 
 
-class Restore(Transfer[StreamInfo]):
+class Restore(SnapshotTransfer[StreamInfo]):
     """Makes a stream of chunks that `Snapshot` gave, in the same order: a sink with one result.
 
     Args:
@@ -406,7 +406,7 @@ class Restore(Transfer[StreamInfo]):
     )
 
     STATE: ClassVar[Codecs] = {
-        **Transfer.STATE,
+        **SnapshotTransfer.STATE,
         "_draining": PLAIN,
         "_finish": PLAIN,
         "_flight": PLAIN,
@@ -435,7 +435,7 @@ class Restore(Transfer[StreamInfo]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """A restore cannot go on over another link; the server forgets what came of it, unless it was killed."""
         if self._call and not self.ended:
-            lost = Disconnected(
+            lost = ConnectionLost(
                 f"{self._about}: link lost after {self.size} bytes; a server that was killed may hold a part of the "
                 f"stream, which has to be deleted before another restore"
             )

@@ -14,7 +14,7 @@ promises no order, since JetStream works beside the readers of the connections. 
 
 from __future__ import annotations
 
-from jsproto.testing.proof.replay import Difference, prove
+from jsproto.testing.proof.replay import FrameDifference, prove
 from jsproto.testing.proof.scene import Beforehand
 
-__all__ = ["Beforehand", "Difference", "prove"]
+__all__ = ["Beforehand", "FrameDifference", "prove"]

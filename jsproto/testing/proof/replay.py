@@ -24,7 +24,7 @@ TOLERANCE: Final = 0.08
 _NOTHING: Final = Beforehand()
 
 
-class Difference(NamedTuple):
+class FrameDifference(NamedTuple):
     """Where model and recording part.
 
     ``what`` is ``content``, ``time`` or ``eof``; ``recorded`` and ``modelled`` are the frames, ``None`` where there is none.
@@ -48,7 +48,7 @@ class _Noted(NamedTuple):
 
 def prove(
     recording: Recording, beforehand: Beforehand = _NOTHING
-) -> tuple[list[Difference], tuple[str, ...]]:
+) -> tuple[list[FrameDifference], tuple[str, ...]]:
     """Where the model answers otherwise than recorded, and what it was asked for that it does not model."""
     play = _Replay(recording, beforehand)
     play.run()
@@ -168,9 +168,9 @@ class _Replay:
                 _Noted(at, self.looking[1] if side == "recorded" else at, said)
             )
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[FrameDifference]:
         """The first difference of each channel."""
-        found: list[Difference] = []
+        found: list[FrameDifference] = []
         recorded, modelled = self.heard["recorded"], self.heard["modelled"]
         for conn, channel in sorted({*recorded, *modelled}):
             theirs, ours = recorded.get((conn, channel), []), modelled.get((conn, channel), [])
@@ -180,10 +180,10 @@ class _Replay:
                 if real is None and mine is not None and mine.at > self.ends[conn] - TOLERANCE:
                     break
                 if real is None or mine is None or real.said != mine.said:
-                    found.append(Difference(conn, channel, at, "content", real, mine))
+                    found.append(FrameDifference(conn, channel, at, "content", real, mine))
                     break
                 if abs(real.at - max(mine.at, real.since)) > TOLERANCE:
-                    found.append(Difference(conn, channel, at, "time", real, mine))
+                    found.append(FrameDifference(conn, channel, at, "time", real, mine))
                     break
-        found.extend(Difference(conn, "CONTROL", -1, "eof", None, None) for conn in self.unended)
+        found.extend(FrameDifference(conn, "CONTROL", -1, "eof", None, None) for conn in self.unended)
         return found

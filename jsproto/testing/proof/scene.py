@@ -12,7 +12,7 @@ from typing import Final, final
 
 from attrs import frozen
 
-from jsproto.testing.simserver import Auth, Permissions, SimServer
+from jsproto.testing.simserver import ClientPermissions, Login, SimServer
 from jsproto.testing.simserver.values.gotime import EPOCH_NS, SECOND, parse_rfc3339
 from jsproto.trace.formats.recording import Recording
 
@@ -77,7 +77,7 @@ def server_of(recording: Recording, now: float) -> SimServer:
         version=recording.server_version,
         now=now,
         name="rec",
-        auth=Auth(user=user[1], password=user[2]) if user is not None and "accounts" not in notes else None,
+        auth=Login(user=user[1], password=user[2]) if user is not None and "accounts" not in notes else None,
         auth_timeout=float(timeout[1]) if timeout is not None else 2.0,
         permissions=_permissions(notes),
         jetstream="jetstream: off" not in notes,
@@ -94,8 +94,8 @@ def _number(notes: str, name: str, default: int) -> int:
     return int(found[1]) if found is not None else default
 
 
-def _permissions(notes: str) -> Permissions:
-    return Permissions(
+def _permissions(notes: str) -> ClientPermissions:
+    return ClientPermissions(
         publish_allow=_patterns(notes, "publish", "allow"),
         subscribe_allow=_patterns(notes, "subscribe", "allow"),
         subscribe_deny=_patterns(notes, "subscribe", "deny"),

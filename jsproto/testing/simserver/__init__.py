@@ -13,7 +13,7 @@ wire with code 501 and noted in :attr:`SimServer.not_modelled`; nothing is quiet
 from __future__ import annotations
 
 from jsproto.testing.simserver.server import SimServer
-from jsproto.testing.simserver.session import Auth, Permissions
+from jsproto.testing.simserver.session import ClientPermissions, Login
 from jsproto.testing.simserver.values.profile import PROFILES, Profile
 
-__all__ = ["PROFILES", "Auth", "Permissions", "Profile", "SimServer"]
+__all__ = ["PROFILES", "ClientPermissions", "Login", "Profile", "SimServer"]

@@ -19,10 +19,10 @@ from typing import Final
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.simserver.account.api import Api
 from jsproto.testing.simserver.account.disk import Image
-from jsproto.testing.simserver.account.jetstream import API_PREFIX, JetStream
-from jsproto.testing.simserver.account.routing import Lottery, Router, Subscription
+from jsproto.testing.simserver.account.jetstream import API_PREFIX, SimJetStream
+from jsproto.testing.simserver.account.routing import InterestRouter, Lottery, SimSubscription
 from jsproto.testing.simserver.consumers.acks import Mistaken
-from jsproto.testing.simserver.session import Auth, Permissions, Session
+from jsproto.testing.simserver.session import ClientPermissions, Login, Session
 from jsproto.testing.simserver.values.documents import Table, read, table
 from jsproto.testing.simserver.values.gotime import MILLISECOND, SECOND, earlier, to_nanos, to_seconds
 from jsproto.testing.simserver.values.profile import profile_of
@@ -75,9 +75,9 @@ class SimServer:
         seed: int = 0,
         now: float = 0.0,
         name: str = "sim",
-        auth: Auth | None = None,
+        auth: Login | None = None,
         auth_timeout: float = 2.0,
-        permissions: Permissions | None = None,
+        permissions: ClientPermissions | None = None,
         jetstream: bool = True,
         domain: str = "",
         ack_v2: bool = False,
@@ -93,7 +93,7 @@ class SimServer:
         self.name = name
         self.auth = auth
         self.auth_timeout = round(auth_timeout * SECOND)
-        self.permissions = permissions if permissions is not None else Permissions()
+        self.permissions = permissions if permissions is not None else ClientPermissions()
         self.max_payload = max_payload
         self._max_control_line = max_control_line
         self.max_subs = max_subs
@@ -105,8 +105,8 @@ class SimServer:
         self._lottery = Lottery(seed)
         self._server_id = self._lottery.key("N")
         self._xkey = self._lottery.key("X")
-        self._router = Router(self.profile, self._lottery)
-        self._jetstream = JetStream(self.profile, self._router, self._lottery, domain=domain, v2=ack_v2)
+        self._router = InterestRouter(self.profile, self._lottery)
+        self._jetstream = SimJetStream(self.profile, self._router, self._lottery, domain=domain, v2=ack_v2)
         self._api = Api(self._jetstream, name)
         self._has_jetstream = jetstream
         self._sessions: dict[int, Session] = {}
@@ -204,7 +204,7 @@ class SimServer:
         return (stream.name, stream.last + 1) if stream is not None else ("", 0)
 
     @property
-    def jetstream(self) -> JetStream:
+    def jetstream(self) -> SimJetStream:
         """The truth: streams and consumers as they are. To look at; nothing is told to anybody if it is changed."""
         return self._jetstream
 
@@ -371,12 +371,12 @@ class SimServer:
         """A number below ``spread``."""
         return self._lottery.below(spread)
 
-    def subscribed(self, sub: Subscription) -> None:
+    def subscribed(self, sub: SimSubscription) -> None:
         """New interest."""
         self._router.interest.add(sub)
         self._jetstream.interest_changed(sub.subject, self._now)
 
-    def unsubscribed(self, sub: Subscription) -> None:
+    def unsubscribed(self, sub: SimSubscription) -> None:
         """Interest has ended."""
         self._router.interest.remove(sub)
         self._jetstream.interest_changed(sub.subject, self._now)

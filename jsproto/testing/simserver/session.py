@@ -13,7 +13,7 @@ from typing import Final, Protocol, final
 from attrs import field, frozen
 
 from jsproto.jetstream.api.patterns import literal, valid
-from jsproto.testing.simserver.account.routing import Subscription
+from jsproto.testing.simserver.account.routing import SimSubscription
 from jsproto.testing.simserver.values.documents import is_table, read
 from jsproto.testing.simserver.values.gotime import SECOND
 from jsproto.testing.simserver.values.profile import Profile
@@ -56,7 +56,7 @@ FIRST_PING_SPREAD: Final = 400 * 10**6
 
 @final
 @frozen(kw_only=True)
-class Auth:
+class Login:
     """Who may come in: a user with a password, or a token."""
 
     user: str = ""
@@ -72,7 +72,7 @@ class Auth:
 
 @final
 @frozen(kw_only=True)
-class Permissions:
+class ClientPermissions:
     """What clients may do: patterns; an empty ``allow`` allows everything that is not denied.
 
     A pattern of ``subscribe_allow`` may carry a queue group behind a blank: interest only as a member of that group.
@@ -104,9 +104,9 @@ class Permissions:
 class Core(Protocol):
     """What a session asks of the server that owns it."""
 
-    auth: Auth | None
+    auth: Login | None
     auth_timeout: int
-    permissions: Permissions
+    permissions: ClientPermissions
     max_subs: int
     ping_interval: int
     ping_max: int
@@ -120,10 +120,10 @@ class Core(Protocol):
         """A number below ``spread``."""
         ...
 
-    def subscribed(self, sub: Subscription) -> None:
+    def subscribed(self, sub: SimSubscription) -> None:
         """New interest."""
 
-    def unsubscribed(self, sub: Subscription) -> None:
+    def unsubscribed(self, sub: SimSubscription) -> None:
         """Interest has ended."""
 
     def published(self, session: Session, command: PubLine, now: int) -> bool:
@@ -169,7 +169,7 @@ class Session:
         self.echo = True
         self.headers = False
         self.no_responders = False
-        self.subs: dict[str, Subscription] = {}
+        self.subs: dict[str, SimSubscription] = {}
         self._protocol = 0
         self._opened = False
         self._core = core
@@ -236,7 +236,7 @@ class Session:
 
     def deliver(
         self,
-        sub: Subscription,
+        sub: SimSubscription,
         subject: str,
         reply: str,
         block: bytes | None,
@@ -384,7 +384,7 @@ class Session:
             self.fail("maximum subscriptions exceeded")
             return
         if command.sid not in self.subs:
-            sub = Subscription(self, command.sid, command.subject, command.queue)
+            sub = SimSubscription(self, command.sid, command.subject, command.queue)
             self.subs[command.sid] = sub
             core.subscribed(sub)
         self._ok()
@@ -397,7 +397,7 @@ class Session:
                 self._end(sub)
         self._ok()
 
-    def _end(self, sub: Subscription) -> None:
+    def _end(self, sub: SimSubscription) -> None:
         self.subs.pop(sub.sid, None)
         self._core.unsubscribed(sub)
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.scenario import Scenario, drawn, measured
 from jsproto.testing.simulation.shrink import fault_of, shrunk
-from jsproto.testing.simulation.simulation import Report, Simulation
+from jsproto.testing.simulation.simulation import Simulation, SimulationReport
 
-__all__ = ["Report", "RuleBroken", "Scenario", "Simulation", "drawn", "fault_of", "measured", "shrunk"]
+__all__ = [
+    "RuleBroken",
+    "Scenario",
+    "Simulation",
+    "SimulationReport",
+    "drawn",
+    "fault_of",
+    "measured",
+    "shrunk",
+]

@@ -11,7 +11,7 @@ from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.core.pubsub.request import request
 from jsproto.core.pubsub.subscription import Subscription
-from jsproto.errors import Disconnected, JsprotoError, NoResponders, RequestTimeout
+from jsproto.errors import ConnectionLost, JsprotoError, NoResponders, RequestTimeout
 from jsproto.signals import NEED_DATA
 from jsproto.testing.chance import Chance
 from jsproto.testing.simulation.oracle import RuleBroken
@@ -65,7 +65,7 @@ class Asks(Worker):
         procedure, opened, timeout, quiet = self.open_requests[number]
         try:
             answer = self.connection.take(procedure, now)
-        except (Disconnected, NoResponders, RequestTimeout) as error:
+        except (ConnectionLost, NoResponders, RequestTimeout) as error:
             if quiet and self.world.quiet:
                 raise RuleBroken(
                     "outcome", f"{self.name}: question {number} has no answer: {error!r}"

@@ -8,7 +8,7 @@ from jsproto.core.connection.connection import Connection
 from jsproto.core.conversation.conversation import Conversation
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
-from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOptions, Next
+from jsproto.jetstream.pull.fetch import Fetch, FetchMode, FetchOne, FetchOptions
 from jsproto.jetstream.status import EndReason
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.testing.chance import Chance
@@ -118,7 +118,7 @@ class Fetches(Reader):
 
     def _open(self, now: float) -> Fetch[JsMessage]:
         options = self._options()
-        fetch: Fetch[JsMessage] = Next(self.next, options) if self.single else Fetch(self.next, options)
+        fetch: Fetch[JsMessage] = FetchOne(self.next, options) if self.single else Fetch(self.next, options)
         self.fetch = fetch
         self.opened = now
         self.opened_at, self.opened_calm = self.world.now, self.world.calm

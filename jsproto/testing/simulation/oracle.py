@@ -30,9 +30,9 @@ from typing import final
 from jsproto.errors import JsprotoError
 from jsproto.jetstream.delivery.message import JsMessage
 from jsproto.testing.simserver import SimServer
-from jsproto.testing.simserver.consumers.consumers import Consumer
+from jsproto.testing.simserver.consumers.consumers import SimConsumer
 from jsproto.testing.simserver.consumers.pull_consumers import PullConsumer
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.wire.frames import PAYLOAD, REPLY
 
 
@@ -45,7 +45,7 @@ class RuleBroken(JsprotoError, AssertionError):
 
 
 @final
-class Books:
+class DeliveryRecord:
     """What one consumer has handed out to its users since the last calm.
 
     Attributes:
@@ -114,15 +114,15 @@ class Truth:
         self._checked: dict[int, int] = {}
 
     @property
-    def stream(self) -> Stream | None:
+    def stream(self) -> SimStream | None:
         """The stream, if it is there."""
         return self.server.jetstream.streams.get(self.stream_name)
 
-    def consumer(self, name: str) -> Consumer | None:
+    def consumer(self, name: str) -> SimConsumer | None:
         """One of its consumers, if it is there."""
         return self.server.jetstream.consumers.get(self.stream_name, {}).get(name)
 
-    def judge_asked(self, who: str, consumer: Consumer, asked: int, shown: Callable[[], str]) -> None:
+    def judge_asked(self, who: str, consumer: SimConsumer, asked: int, shown: Callable[[], str]) -> None:
         """What a client believes to be owed is what its consumer owes. While that replays, a message is held that is owed by none.
 
         Raises:

@@ -19,7 +19,7 @@ from attrs import asdict, evolve, frozen
 from jsproto.errors import LocalProtocolError, shorten
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver import PROFILES
-from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS, Fault, Kind, drawn_fault
+from jsproto.testing.simulation.faults import FAULTS, MORE_FAULTS, Fault, FaultKind, drawn_fault
 
 #: Kinds of workloads, as often as they are drawn.
 KINDS: Final = ("consume", "consume", "consume", "fetch", "next", "window", "ordered", "push", "request")
@@ -185,7 +185,7 @@ def _faults(
     chance: Chance,
     storms: tuple[tuple[float, float], ...],
     hosts: int,
-    kinds: tuple[Kind, ...],
+    kinds: tuple[FaultKind, ...],
     paces: tuple[float, float],
 ) -> tuple[Fault, ...]:
     weights = [kind.weight for kind in kinds]

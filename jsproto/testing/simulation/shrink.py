@@ -14,13 +14,13 @@ from attrs import evolve
 
 from jsproto.testing.simulation.oracle import RuleBroken
 from jsproto.testing.simulation.scenario import CALM, Scenario
-from jsproto.testing.simulation.simulation import Report, Simulation
+from jsproto.testing.simulation.simulation import Simulation, SimulationReport
 
 #: So many runs are tried, if nothing else is said.
 _MOST_RUNS: Final = 80
 
 
-def fault_of(report: Report) -> str:
+def fault_of(report: SimulationReport) -> str:
     """What went wrong, in a word: the rule that was broken, or the kind of error; empty if nothing did."""
     failure = report.failure
     if isinstance(failure, RuleBroken):
@@ -32,8 +32,8 @@ def shrunk(
     scenario: Scenario,
     *,
     most_runs: int = _MOST_RUNS,
-    run: Callable[[Scenario], Report] = lambda each: Simulation(scenario=each).run(),
-) -> tuple[Scenario, Report]:
+    run: Callable[[Scenario], SimulationReport] = lambda each: Simulation(scenario=each).run(),
+) -> tuple[Scenario, SimulationReport]:
     """The smallest scenario that fails as this one does, as far as so many runs can find it, and its report.
 
     One that does not fail is given back as it is.

@@ -28,7 +28,7 @@ from jsproto.testing.simulation.fetching import Fetches
 from jsproto.testing.simulation.headers import STRANGE
 from jsproto.testing.simulation.hearing import Hears
 from jsproto.testing.simulation.inquiring import Gets, Lists
-from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
+from jsproto.testing.simulation.oracle import DeliveryRecord, RuleBroken, Truth
 from jsproto.testing.simulation.ordering import Orders
 from jsproto.testing.simulation.publishing import Publishes
 from jsproto.testing.simulation.reading import Consumes, Shares, Steady
@@ -62,7 +62,7 @@ _END: Final = 60.0
 
 @final
 @frozen(kw_only=True)
-class Report:
+class SimulationReport:
     """How a simulation went.
 
     Attributes:
@@ -125,7 +125,7 @@ class Simulation:
         self.network = Network(server, self._chance.fork("network"), road=Road(jitter=0.0005), tap=tap)
         self.truth = Truth(server, _STREAM)
         self.trouble = Trouble(self)
-        self._books: dict[str, Books] = {}
+        self._books: dict[str, DeliveryRecord] = {}
         self._workers: list[Worker] = []  # all of them, those of clients that are closed too
         self._calm_since = 0.0
         self._judged_at = 0.0
@@ -138,7 +138,7 @@ class Simulation:
         self._payload = b"." * self.scenario.size
         self._build()
 
-    def run(self) -> Report:
+    def run(self) -> SimulationReport:
         """Live through all of it, or until a rule is broken."""
         failure: Exception | None = None
         try:
@@ -155,7 +155,7 @@ class Simulation:
         except Exception as error:  # noqa: BLE001 - an input that raises is a failure like any other
             failure = error
         scenario = self.scenario
-        return Report(
+        return SimulationReport(
             seed=scenario.seed,
             seconds=self.network.now,
             hosts=len(self.network.hosts),
@@ -192,14 +192,14 @@ class Simulation:
         """Whether nobody ticks at present where it lives."""
         return any(each.starving for each in self.households if worker in each.workers)
 
-    def books(self, consumer: str) -> Books:
+    def books(self, consumer: str) -> DeliveryRecord:
         """What a consumer has handed out."""
         return self._books[consumer]
 
     def provide(self, consumer: str, config: Table) -> None:
         """The stream shall have this consumer, whenever it is made anew."""
         self.consumers[consumer] = config
-        self._books[consumer] = Books(consumer)
+        self._books[consumer] = DeliveryRecord(consumer)
 
     def furnish(self) -> None:
         """Make the stream and the consumers that are missing, if the server answers."""

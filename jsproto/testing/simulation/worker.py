@@ -17,7 +17,7 @@ from jsproto.jetstream.pull.request import PullNotice
 from jsproto.jetstream.push.base import PushNotice
 from jsproto.testing.chance import Chance
 from jsproto.testing.simserver.values.documents import Table
-from jsproto.testing.simulation.oracle import Books, RuleBroken, Truth
+from jsproto.testing.simulation.oracle import DeliveryRecord, RuleBroken, Truth
 
 #: Notices of heartbeats that did not come.
 _MISSED: Final = frozenset({PullNotice.HEARTBEAT_MISSED, PushNotice.HEARTBEAT_MISSED})
@@ -59,7 +59,7 @@ class World(Protocol):
         """Whether nobody ticks at present where it lives: then nothing can be in time."""
         ...
 
-    def books(self, consumer: str) -> Books:
+    def books(self, consumer: str) -> DeliveryRecord:
         """What a consumer has handed out."""
         ...
 

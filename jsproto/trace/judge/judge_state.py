@@ -18,7 +18,7 @@ from jsproto.errors import LocalProtocolError, shorten
 from jsproto.trace.judge.lint import Lint
 
 #: Counted up whenever a record in the state gains, loses or renames a field, moves, or means something else by one.
-VERSION: Final = 3
+VERSION: Final = 4
 _MAGIC: Final = b"jsproto-judge/%d\n" % VERSION
 _PLAIN: Final = frozenset({("collections", "deque"), ("collections", "Counter")})
 
@@ -41,7 +41,7 @@ def taken_up(data: bytes) -> Lint:
             "start the query with a new checkpoint, which judges the trace from its beginning"
         )
     try:
-        judge: object = _Reader(_Text(data, len(_MAGIC))).load()
+        judge: object = _Reader(_PickleText(data, len(_MAGIC))).load()
     except LocalProtocolError:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes can raise whatever they like
@@ -55,7 +55,7 @@ def taken_up(data: bytes) -> Lint:
 
 
 @final
-class _Text:
+class _PickleText:
     """Bytes to be read one after the other, as pickle wants them."""
 
     def __init__(self, data: bytes, at: int) -> None:

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final, Protocol, final
 
 from jsproto.trace.observe.facts import Fact
-from jsproto.trace.observe.ledger import MOST, ConsumerKey, Link, SeenConsumer, SeenPull, nanoseconds
+from jsproto.trace.observe.ledger import MOST, ConsumerKey, SeenConsumer, SeenLink, SeenPull, nanoseconds
 
 #: What is waited for at once.
 MOST_WATCHES: Final = 32_768
@@ -26,13 +26,13 @@ class Due(Protocol):
         """What kind of fact that is."""
         ...
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         """Its time has come, and the next record is of ``now``: tell, or wait again."""
         ...
 
 
 @final
-class Books:
+class TraceContext:
     """The clock of a trace and what was seen of links and consumers.
 
     Args:
@@ -66,7 +66,7 @@ class Books:
         self.now = 0
         self.awaited: set[str] = set()
         self.line = 0
-        self.links: list[Link] = []
+        self.links: list[SeenLink] = []
         self.consumers: dict[ConsumerKey, SeenConsumer] = {}
         self.most = MOST
         self.changed: list[SeenPull] = []

@@ -9,9 +9,17 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, TypeAlias, final
 
-from jsproto.trace.observe.books import Books
-from jsproto.trace.observe.facts import Acked, FlowAnswered, FlowMissed, GapKept
-from jsproto.trace.observe.ledger import SECOND, Interest, Link, SeenConsumer, SeenDelivery, SeenMark, bound
+from jsproto.trace.observe.books import TraceContext
+from jsproto.trace.observe.facts import Acked, FlowAnswered, FlowMissed, GapNotRecovered
+from jsproto.trace.observe.ledger import (
+    SECOND,
+    SeenConsumer,
+    SeenDelivery,
+    SeenLink,
+    SeenMark,
+    SeenSubscription,
+    bound,
+)
 from jsproto.trace.observe.pulls import Pulls
 from jsproto.wire.client_commands import PubLine
 from jsproto.wire.frames import Delivery
@@ -31,15 +39,15 @@ SETTLING: Final = (b"+ACK", b"+OK", b"-NAK", b"+TERM", b"+NXT")
 class _Reset(NamedTuple):
     """An ordered consumer is to be made anew behind a gap."""
 
-    interest: Interest
+    interest: SeenSubscription
     creates: int
-    gap: GapKept
+    gap: GapNotRecovered
 
     @property
     def fact(self) -> str:
-        return GapKept.__name__
+        return GapNotRecovered.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link = self.gap.link
         if (
             link.up
@@ -56,7 +64,7 @@ class Deliveries:
 
     __slots__ = ("_books", "_deliveries", "_forgot", "_pulls", "_seen", "_spots")
 
-    def __init__(self, books: Books, pulls: Pulls) -> None:
+    def __init__(self, books: TraceContext, pulls: Pulls) -> None:
         self._books = books
         self._pulls = pulls
         self._deliveries: dict[str, SeenDelivery] = {}
@@ -65,7 +73,7 @@ class Deliveries:
         self._seen: dict[tuple[str, str], None] = {}
         self._spots: dict[Spot, SeenDelivery] = {}
 
-    def delivery(self, link: Link, interest: Interest | None, frame: Delivery) -> None:
+    def delivery(self, link: SeenLink, interest: SeenSubscription | None, frame: Delivery) -> None:
         """A message with an ack subject came."""
         spot = _spot(frame[2])
         if spot is None:
@@ -94,16 +102,18 @@ class Deliveries:
         if interest is not None:
             self._pulls.delivered(interest, key, frame)
 
-    def _order(self, link: Link, interest: Interest | None, consumer: SeenConsumer, seen: int) -> None:
+    def _order(
+        self, link: SeenLink, interest: SeenSubscription | None, consumer: SeenConsumer, seen: int
+    ) -> None:
         expected = consumer.expected
         consumer.expected = seen + 1
         if not expected or seen == expected or interest is None:
             return
         consumer.gap = self._books.now
-        gap = GapKept(link, consumer, expected, seen)
+        gap = GapNotRecovered(link, consumer, expected, seen)
         self._books.watch(self._books.now + GAP_PATIENCE, _Reset(interest, link.creates, gap))
 
-    def ack(self, link: Link, command: PubLine) -> None:
+    def ack(self, link: SeenLink, command: PubLine) -> None:
         """The client says something to a delivery."""
         delivery = self._deliveries.get(command.subject)
         alike = None
@@ -132,7 +142,7 @@ class Deliveries:
 
     # ------------------------------------------------------------------------------------------ flow control
 
-    def taken(self, link: Link, reply: str) -> None:
+    def taken(self, link: SeenLink, reply: str) -> None:
         """The user has taken the delivery with this reply subject, and those before it."""
         delivery = self._deliveries.get(reply)
         if delivery is None and self._forgot:
@@ -140,7 +150,7 @@ class Deliveries:
         elif delivery is not None and delivery.link is link and delivery.interest is not None:
             delivery.interest.taken = max(delivery.interest.taken, delivery.number)
 
-    def mark(self, link: Link, subject: str, interest: Interest | None = None) -> SeenMark:
+    def mark(self, link: SeenLink, subject: str, interest: SeenSubscription | None = None) -> SeenMark:
         """The question that this subject answers, known or new."""
         mark = link.marks.get(subject)
         if mark is None:
@@ -151,7 +161,7 @@ class Deliveries:
                 link.forgot.add("marks")
         return mark
 
-    def flow(self, link: Link, command: PubLine) -> None:
+    def flow(self, link: SeenLink, command: PubLine) -> None:
         """The client answers a question of flow control."""
         mark = link.marks.get(command.subject)
         self._books.tell(FlowAnswered(link, command, mark, 0 if mark is None else _untaken(link, mark)))
@@ -159,7 +169,7 @@ class Deliveries:
             mark.answers += 1
             mark.missed = 0
 
-    def stalled(self, link: Link, subject: str) -> None:
+    def stalled(self, link: SeenLink, subject: str) -> None:
         """A heartbeat says that the answer on this subject is missing."""
         mark = self.mark(link, subject)
         if not _untaken(link, mark):  # who reads slowly answers late, and rightly so
@@ -167,7 +177,7 @@ class Deliveries:
             self._books.tell(FlowMissed(link, mark))
 
 
-def _untaken(link: Link, mark: SeenMark) -> int:
+def _untaken(link: SeenLink, mark: SeenMark) -> int:
     """Deliveries before the question that the user has not taken yet, as far as the client tells."""
     if mark.interest is None or not link.tells:
         return 0

@@ -10,15 +10,15 @@ from typing import NamedTuple, TypeAlias
 
 from jsproto.jetstream.status import StatusRow
 from jsproto.trace.observe.ledger import (
-    Interest,
     Json,
-    Link,
     SeenConsumer,
     SeenDelivery,
+    SeenLink,
     SeenMark,
     SeenPublish,
     SeenPull,
     SeenRequest,
+    SeenSubscription,
 )
 from jsproto.wire.client_commands import (
     ClientVerb,
@@ -30,55 +30,55 @@ from jsproto.wire.client_commands import (
 )
 
 
-class SaidConnect(NamedTuple):
+class ConnectSeen(NamedTuple):
     """The client introduced itself."""
 
-    link: Link
+    link: SeenLink
     command: ConnectLine
 
 
-class SaidPub(NamedTuple):
+class PubSeen(NamedTuple):
     """The client published something, to whomever: a stream, the API, a delivery."""
 
-    link: Link
+    link: SeenLink
     command: PubLine
 
 
-class SaidSub(NamedTuple):
-    """The client asked for a subscription; `Subscribed` tells what became of it."""
+class SubSeen(NamedTuple):
+    """The client asked for a subscription; `SubscriptionStarted` tells what became of it."""
 
-    link: Link
+    link: SeenLink
     command: SubLine
 
 
-class SaidUnsub(NamedTuple):
+class UnsubSeen(NamedTuple):
     """The client ended a subscription, or bounded it."""
 
-    link: Link
+    link: SeenLink
     command: UnsubLine
 
 
-class SaidWord(NamedTuple):
+class VerbSeen(NamedTuple):
     """The client said PING, PONG, or something without effect."""
 
-    link: Link
+    link: SeenLink
     command: ClientVerb
 
 
-class SaidBroken(NamedTuple):
+class MalformedSeen(NamedTuple):
     """The client said something that breaks the grammar."""
 
-    link: Link
+    link: SeenLink
     command: MalformedCommand
 
 
-class Pulled(NamedTuple):
+class PullIssued(NamedTuple):
     """The client asked a consumer for messages."""
 
-    link: Link
+    link: SeenLink
     pull: SeenPull
     #: Subscriptions that its reply subject reaches.
-    interests: list[Interest]
+    interests: list[SeenSubscription]
     #: The consumer, if its configuration is known.
     consumer: SeenConsumer | None
     #: What earlier pulls of the same reader may still bring, by the client's clock.
@@ -97,39 +97,39 @@ class Pulled(NamedTuple):
     shrunk: int = 0
 
 
-class PullOver(NamedTuple):
+class PullEnded(NamedTuple):
     """A status ended a pull."""
 
-    link: Link
+    link: SeenLink
     pull: SeenPull
     row: StatusRow
     #: Refusals of this subscription's pulls, nothing delivered, in the last three seconds.
     refusals: int
 
 
-class Asked(NamedTuple):
+class ApiRequestSeen(NamedTuple):
     """The client asked the API."""
 
-    link: Link
+    link: SeenLink
     request: SeenRequest
     #: A request with the same reply subject that is not answered yet.
     waiting: SeenRequest | None
 
 
-class Created(NamedTuple):
+class ConsumerRequested(NamedTuple):
     """The client asks for a consumer to be made."""
 
-    link: Link
+    link: SeenLink
     request: SeenRequest
     config: Json
     #: For an ordered consumer: the incarnation before it on this link.
     earlier: SeenConsumer | None
 
 
-class Refused(NamedTuple):
+class ApiErrorSeen(NamedTuple):
     """The API answered with an error."""
 
-    link: Link
+    link: SeenLink
     request: SeenRequest
     err_code: int
     text: str
@@ -138,7 +138,7 @@ class Refused(NamedTuple):
 class Acked(NamedTuple):
     """The client said something to a delivery."""
 
-    link: Link
+    link: SeenLink
     command: PubLine
     #: The delivery with that very reply subject, if it was seen.
     delivery: SeenDelivery | None
@@ -152,7 +152,7 @@ class Acked(NamedTuple):
 class FlowAnswered(NamedTuple):
     """The client answered a question of flow control."""
 
-    link: Link
+    link: SeenLink
     command: PubLine
     mark: SeenMark | None
     #: Deliveries before the question that the user has not taken yet, as far as the client tells.
@@ -162,14 +162,14 @@ class FlowAnswered(NamedTuple):
 class FlowMissed(NamedTuple):
     """A heartbeat says that an answer is missing, which as far as is known nothing holds up."""
 
-    link: Link
+    link: SeenLink
     mark: SeenMark
 
 
 class Published(NamedTuple):
     """The client published something that is not for the API."""
 
-    link: Link
+    link: SeenLink
     command: PubLine
     #: An earlier message with the same id and another payload.
     clash: SeenPublish | None
@@ -177,30 +177,30 @@ class Published(NamedTuple):
     unknown: SeenPublish | None
 
 
-class Subscribed(NamedTuple):
+class SubscriptionStarted(NamedTuple):
     """The client subscribed."""
 
-    link: Link
-    interest: Interest
+    link: SeenLink
+    interest: SeenSubscription
     #: A subscription of the same sid that is active.
-    taken: Interest | None
+    taken: SeenSubscription | None
     #: A push consumer that delivers there and was made before.
     consumer: SeenConsumer | None
     #: A request for such a consumer that went out on this link before, and is not answered yet.
     early: SeenRequest | None = None
 
 
-class Blamed(NamedTuple):
+class ServerErrorSeen(NamedTuple):
     """The server said ``-ERR``."""
 
-    link: Link
+    link: SeenLink
     text: str
 
 
 class PingUnanswered(NamedTuple):
     """The server asked for a sign of life and got none."""
 
-    link: Link
+    link: SeenLink
     line: int
     after: float
 
@@ -208,7 +208,7 @@ class PingUnanswered(NamedTuple):
 class Silence(NamedTuple):
     """A pull with heartbeats heard nothing for twice the time after which the client should have acted."""
 
-    link: Link
+    link: SeenLink
     pull: SeenPull
     after: float
 
@@ -216,7 +216,7 @@ class Silence(NamedTuple):
 class PushSilence(NamedTuple):
     """An ordered push consumer with heartbeats was not heard for twice the time after which the client should have acted."""
 
-    link: Link
+    link: SeenLink
     consumer: SeenConsumer
     after: float
 
@@ -224,46 +224,46 @@ class PushSilence(NamedTuple):
 class NoPull(NamedTuple):
     """Somebody who read on and on has not asked again, although the last pull was lost through no fault of theirs."""
 
-    link: Link
+    link: SeenLink
     pull: SeenPull
     #: ``status`` or ``reconnect``.
     because: str
 
 
-class NotHeard(NamedTuple):
+class SubscriptionNotRestored(NamedTuple):
     """A subscription of the link before was not made again."""
 
-    link: Link
-    interest: Interest
+    link: SeenLink
+    interest: SeenSubscription
 
 
-class GapKept(NamedTuple):
+class GapNotRecovered(NamedTuple):
     """An ordered consumer lost a message and went on."""
 
-    link: Link
+    link: SeenLink
     consumer: SeenConsumer
     expected: int
     seen: int
 
 
-class LeftBehind(NamedTuple):
+class OldConsumerKept(NamedTuple):
     """An ordered consumer was made anew because of a gap, and the one before, which lives, was not deleted."""
 
-    link: Link
+    link: SeenLink
     consumer: SeenConsumer
 
 
-class Abandoned(NamedTuple):
+class ConsumerLeaked(NamedTuple):
     """A subscription ended, and the consumer that was made for it lives on."""
 
-    link: Link
+    link: SeenLink
     consumer: SeenConsumer
 
 
-class GivenUp(NamedTuple):
+class PullAbandoned(NamedTuple):
     """The client waits no longer for a pull that has not ended."""
 
-    link: Link
+    link: SeenLink
     pull: SeenPull
     #: Seconds that it had still to go.
     left: float
@@ -272,35 +272,35 @@ class GivenUp(NamedTuple):
 class SnapshotStalled(NamedTuple):
     """A snapshot ended because its chunks were not acknowledged."""
 
-    link: Link
+    link: SeenLink
 
 
 Fact: TypeAlias = (
-    SaidConnect
-    | SaidPub
-    | SaidSub
-    | SaidUnsub
-    | SaidWord
-    | SaidBroken
-    | Pulled
-    | PullOver
-    | Asked
-    | Created
-    | Refused
+    ConnectSeen
+    | PubSeen
+    | SubSeen
+    | UnsubSeen
+    | VerbSeen
+    | MalformedSeen
+    | PullIssued
+    | PullEnded
+    | ApiRequestSeen
+    | ConsumerRequested
+    | ApiErrorSeen
     | Acked
     | FlowAnswered
     | FlowMissed
     | Published
-    | Subscribed
-    | Blamed
+    | SubscriptionStarted
+    | ServerErrorSeen
     | PingUnanswered
     | Silence
     | PushSilence
     | NoPull
-    | NotHeard
-    | GapKept
-    | LeftBehind
-    | Abandoned
-    | GivenUp
+    | SubscriptionNotRestored
+    | GapNotRecovered
+    | OldConsumerKept
+    | ConsumerLeaked
+    | PullAbandoned
     | SnapshotStalled
 )

@@ -4,7 +4,7 @@ Theory. These are records, not machines: each says what was seen of one thing, w
 
 All tables are bounded, so a trace of any length takes the same memory. A table that is full forgets its older half; links share what room there is
 for tables of their own. What was forgotten is never judged: a fact that something was *not* there is only told, or only judged, where the
-table that would know it has forgotten nothing (`Link.forgot`).
+table that would know it has forgotten nothing (`SeenLink.forgot`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class SeenPull:
     end: EndReason | None = None
     status: str = ""
     #: Where it was sent, and the books of its inbox; ``None`` where it was only read.
-    link: Link | None = None
+    link: SeenLink | None = None
     lane: Tally | None = None
     #: Whether it is in the sums of its reader: it has not ended, and its time is not up by the client's clock.
     counted: bool = False
@@ -145,11 +145,11 @@ class Tally:
 
 
 @define(eq=False, kw_only=True)
-class Reader:
+class SeenReader:
     """What one subscription asks of one consumer."""
 
     consumer: ConsumerKey
-    interest: Interest
+    interest: SeenSubscription
     number: int
     tally: Tally = Factory(Tally)
     #: By inbox: behind a wildcard there can be many.
@@ -181,7 +181,7 @@ class Reader:
 
 
 @define(eq=False, kw_only=True)
-class Interest:
+class SeenSubscription:
     """One subscription of a link."""
 
     sid: str
@@ -203,7 +203,7 @@ class Interest:
     delivered: int = 0
     unsettled: int = 0
     taken: int = 0
-    readers: dict[ConsumerKey, Reader] = Factory(dict[ConsumerKey, "Reader"])
+    readers: dict[ConsumerKey, SeenReader] = Factory(dict[ConsumerKey, "SeenReader"])
     #: When its pulls were refused.
     refusals: deque[int] = Factory(lambda: deque[int](maxlen=MOST_REFUSALS))
 
@@ -233,9 +233,9 @@ class SeenConsumer:
     line: int
     deleted: bool = False
     #: The link that made it without listening on its deliver subject.
-    unheard_by: Link | None = None
+    unheard_by: SeenLink | None = None
     #: The link on which it was made, if that was seen.
-    made_by: Link | None = None
+    made_by: SeenLink | None = None
     #: The consumer sequence that comes next; 0 while none has come. ``gap`` is when another one came.
     expected: int = 0
     gap: int | None = None
@@ -282,7 +282,7 @@ class SeenDelivery:
     confirmed: bool = False
     link: object = None
     #: The subscription that it came through, and its number there, from 1.
-    interest: Interest | None = None
+    interest: SeenSubscription | None = None
     number: int = 0
 
 
@@ -297,7 +297,7 @@ class SeenMark:
     #: Heartbeats since the last answer, or since the question, that missed one.
     missed: int = 0
     #: Deliveries that came before the question, through the same subscription.
-    interest: Interest | None = None
+    interest: SeenSubscription | None = None
     behind: int = 0
 
 
@@ -309,7 +309,7 @@ class SeenPublish:
     msg_id: str
     #: The payload, or a digest of it where that is shorter.
     digest: bytes
-    link: Link
+    link: SeenLink
     line: int
     answered: bool = False
     at: int = 0
@@ -318,7 +318,7 @@ class SeenPublish:
 
 
 @define(eq=False, kw_only=True)
-class Link:
+class SeenLink:
     """One connection of one client to one server, from its first byte to its last."""
 
     conn: str
@@ -337,14 +337,14 @@ class Link:
     #: The first PONG came.
     ready: bool = False
     #: By sid; only `add` and `drop` change it.
-    interests: dict[str, Interest] = Factory(dict[str, Interest])
+    interests: dict[str, SeenSubscription] = Factory(dict[str, SeenSubscription])
     #: The same by subject, those with wildcards by the words before the first of them.
-    exact: dict[str, dict[str, Interest]] = Factory(dict[str, dict[str, Interest]])
-    wild: dict[str, dict[str, Interest]] = Factory(dict[str, dict[str, Interest]])
+    exact: dict[str, dict[str, SeenSubscription]] = Factory(dict[str, dict[str, SeenSubscription]])
+    wild: dict[str, dict[str, SeenSubscription]] = Factory(dict[str, dict[str, SeenSubscription]])
     #: Subscriptions that were made.
     made: int = 0
     #: Who reads which consumer, and the line of the last pull of each.
-    readers: dict[ConsumerKey, dict[int, Reader]] = Factory(dict[ConsumerKey, dict[int, "Reader"]])
+    readers: dict[ConsumerKey, dict[int, SeenReader]] = Factory(dict[ConsumerKey, dict[int, "SeenReader"]])
     asked: dict[ConsumerKey, int] = Factory(dict[ConsumerKey, int])
     #: When the client asked the API about each consumer, the newest times.
     inquiries: dict[ConsumerKey, deque[int]] = Factory(dict[ConsumerKey, "deque[int]"])
@@ -365,7 +365,7 @@ class Link:
     #: Behind its end the user left something: a subscription need not be made again.
     left: bool = False
     #: The link that this one came after, if it is known to be of the same client.
-    before: Link | None = None
+    before: SeenLink | None = None
     creates: int = 0
     #: The client tells what its user takes: a recording of ours.
     tells: bool = False
@@ -398,14 +398,14 @@ class Link:
         """Major and minor version of the server."""
         return None if self.info is None else release_of(self.info.version)
 
-    def add(self, interest: Interest) -> None:
+    def add(self, interest: SeenSubscription) -> None:
         """A subscription is made."""
         self.made += 1
         interest.number = self.made
         self.interests[interest.sid] = interest
         self._place(interest).setdefault(_ordered_by(interest), {})[interest.sid] = interest
 
-    def drop(self, interest: Interest) -> None:
+    def drop(self, interest: SeenSubscription) -> None:
         """A subscription ends."""
         interest.active = False
         if self.interests.get(interest.sid) is not interest:
@@ -418,17 +418,17 @@ class Link:
         for reader in interest.readers.values():
             self.forget(reader)
 
-    def forget(self, reader: Reader) -> None:
+    def forget(self, reader: SeenReader) -> None:
         """Nobody looks for this reader by its consumer any more."""
         known = self.readers[reader.consumer]
         del known[reader.number]
         if not known:
             del self.readers[reader.consumer]
 
-    def _place(self, interest: Interest) -> dict[str, dict[str, Interest]]:
+    def _place(self, interest: SeenSubscription) -> dict[str, dict[str, SeenSubscription]]:
         return self.wild if interest.wild else self.exact
 
-    def interest_in(self, subject: str) -> list[Interest]:
+    def interest_in(self, subject: str) -> list[SeenSubscription]:
         """Subscriptions that a message on this subject would reach, in the order in which they were made."""
         found = list(self.exact.get(subject, {}).values())
         if self.wild:
@@ -464,7 +464,7 @@ class Link:
         return pull.at
 
 
-def _ordered_by(interest: Interest) -> str:
+def _ordered_by(interest: SeenSubscription) -> str:
     """Where a subscription stands in the table: its subject, or what is before the first wildcard, up to a few words."""
     if not interest.wild:
         return interest.subject

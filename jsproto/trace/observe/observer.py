@@ -19,22 +19,22 @@ from typing import Final, NamedTuple, final
 
 from jsproto.trace.formats.framing import client_reader, server_reader
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wished
-from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.books import TraceContext
 from jsproto.trace.observe.client import api_call, json_object
 from jsproto.trace.observe.deliveries import Deliveries
 from jsproto.trace.observe.facts import (
-    Blamed,
+    ConnectSeen,
     Fact,
-    NotHeard,
+    MalformedSeen,
     PingUnanswered,
-    SaidBroken,
-    SaidConnect,
-    SaidPub,
-    SaidSub,
-    SaidUnsub,
-    SaidWord,
+    PubSeen,
+    ServerErrorSeen,
     SnapshotStalled,
-    Subscribed,
+    SubscriptionNotRestored,
+    SubscriptionStarted,
+    SubSeen,
+    UnsubSeen,
+    VerbSeen,
 )
 from jsproto.trace.observe.ledger import (
     MOST,
@@ -43,15 +43,15 @@ from jsproto.trace.observe.ledger import (
     ROOM,
     SECOND,
     ConsumerKey,
-    Interest,
-    Link,
     SeenConsumer,
+    SeenLink,
     SeenPull,
+    SeenSubscription,
     bound,
     excess,
     seconds,
 )
-from jsproto.trace.observe.publishes import Publishes
+from jsproto.trace.observe.publishes import SeenPublishes
 from jsproto.trace.observe.pulls import Pulls
 from jsproto.trace.observe.requests import Requests
 from jsproto.wire.client_commands import (
@@ -91,7 +91,7 @@ _ENDS: Final = frozenset({"eof", "client_close", "closed", "lost"})
 class _Conn(NamedTuple):
     """What is read of one connection, and by whom."""
 
-    link: Link
+    link: SeenLink
     server: Parser
     client: ClientCommandParser
 
@@ -99,7 +99,7 @@ class _Conn(NamedTuple):
 class _Pong(NamedTuple):
     """A PING of the server is to be answered."""
 
-    link: Link
+    link: SeenLink
     line: int
     at: int
 
@@ -107,7 +107,7 @@ class _Pong(NamedTuple):
     def fact(self) -> str:
         return PingUnanswered.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, line, at = self
         if link.up and (line, at) in link.pings:
             link.pings.remove((line, at))
@@ -117,18 +117,18 @@ class _Pong(NamedTuple):
 class _Again(NamedTuple):
     """A subscription is to be made again on a new link."""
 
-    link: Link
-    lost: Interest
+    link: SeenLink
+    lost: SeenSubscription
 
     @property
     def fact(self) -> str:
-        return NotHeard.__name__
+        return SubscriptionNotRestored.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, lost = self
         known = lost.sid in link.sids or link.interest_in(lost.subject)
         if link.up and not known and "interests" not in link.forgot:
-            books.tell(NotHeard(link, lost))
+            books.tell(SubscriptionNotRestored(link, lost))
 
 
 @final
@@ -166,8 +166,8 @@ class Observer:
     )
 
     def __init__(self, tell: Callable[[Fact], None]) -> None:
-        books = self._books = Books(tell)
-        self.links: list[Link] = books.links
+        books = self._books = TraceContext(tell)
+        self.links: list[SeenLink] = books.links
         self.consumers: dict[ConsumerKey, SeenConsumer] = books.consumers
         self.commands = 0
         self.frames = 0
@@ -175,7 +175,7 @@ class Observer:
         self._pulls = Pulls(books)
         self._deliveries = Deliveries(books, self._pulls)
         self._requests = Requests(books)
-        self._publishes = Publishes(books)
+        self._publishes = SeenPublishes(books)
         self._conns: dict[str, _Conn] = {}
         self._opened_links = 0
         self._up = 0
@@ -267,7 +267,7 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ links
 
-    def link(self, conn: str) -> Link | None:
+    def link(self, conn: str) -> SeenLink | None:
         """The newest link of a connection, ``None`` if none was seen."""
         known = self._conns.get(conn)
         return None if known is None else known.link
@@ -279,7 +279,7 @@ class Observer:
     def _opened(self, conn: str) -> _Conn:
         self._down(conn)
         before = self.link(conn)
-        link = Link(conn=conn, at=self._books.now, number=self._opened_links, before=before)
+        link = SeenLink(conn=conn, at=self._books.now, number=self._opened_links, before=before)
         link.tells = before is not None and before.tells
         self._opened_links += 1
         self._up += 1
@@ -326,7 +326,7 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ the server
 
-    def _heard(self, link: Link, frame: Frame) -> None:
+    def _heard(self, link: SeenLink, frame: Frame) -> None:
         link.hear(self._books.now)
         if isinstance(frame, tuple):
             self._message(link, frame)
@@ -344,13 +344,13 @@ class Observer:
                 link.ready = True
                 self._after_reconnect(link)
         elif isinstance(frame, Err):
-            self._books.tell(Blamed(link, frame.text))
+            self._books.tell(ServerErrorSeen(link, frame.text))
             if frame.text.casefold().startswith("stale") and link.pings:
                 line, at = link.pings.popleft()
                 link.pings.clear()
                 self._books.tell(PingUnanswered(link, line, seconds(self._books.now - at)))
 
-    def _message(self, link: Link, frame: Delivery) -> None:
+    def _message(self, link: SeenLink, frame: Delivery) -> None:
         sid, subject, reply, block, payload = frame
         interest = link.interests.get(sid)
         if interest is not None:
@@ -387,7 +387,7 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ what must follow
 
-    def _after_reconnect(self, link: Link) -> None:
+    def _after_reconnect(self, link: SeenLink) -> None:
         before = link.before
         if before is None or before.left:
             return
@@ -399,31 +399,31 @@ class Observer:
 
     # ------------------------------------------------------------------------------------------ the client
 
-    def _said(self, link: Link, command: ClientCommand) -> None:
+    def _said(self, link: SeenLink, command: ClientCommand) -> None:
         tell = self._books.tell
         match command:
             case PubLine():
-                tell(SaidPub(link, command))
+                tell(PubSeen(link, command))
                 self._publish(link, command)
             case ClientVerb():
-                tell(SaidWord(link, command))
+                tell(VerbSeen(link, command))
                 if command is ClientVerb.PONG and link.pings:
                     link.pings.popleft()
             case SubLine():
-                tell(SaidSub(link, command))
+                tell(SubSeen(link, command))
                 self._subscribe(link, command)
             case UnsubLine():
-                tell(SaidUnsub(link, command))
+                tell(UnsubSeen(link, command))
                 self._unsubscribe(link, command)
             case ConnectLine():
-                tell(SaidConnect(link, command))
+                tell(ConnectSeen(link, command))
                 link.connect = json_object(command.body) or {}
                 link.headers = link.connect.get("headers") is True
                 self._follow(link)
             case _:
-                tell(SaidBroken(link, command))
+                tell(MalformedSeen(link, command))
 
-    def _follow(self, link: Link) -> None:
+    def _follow(self, link: SeenLink) -> None:
         """A link under another name that began where one was lost, of a client that says the same of itself, is that client's next."""
         if link.before is not None or not link.connect:
             return
@@ -437,7 +437,7 @@ class Observer:
         if len(before) == 1:
             link.before, before[0].followed, before[0].before = before[0], True, None
 
-    def _unsubscribe(self, link: Link, command: UnsubLine) -> None:
+    def _unsubscribe(self, link: SeenLink, command: UnsubLine) -> None:
         interest = link.interests.get(command.sid)
         if interest is not None:
             interest.limit = command.limit
@@ -447,12 +447,12 @@ class Observer:
                 self._forget(link, interest)
 
     @staticmethod
-    def _forget(link: Link, interest: Interest) -> None:
+    def _forget(link: SeenLink, interest: SeenSubscription) -> None:
         link.drop(interest)
 
-    def _subscribe(self, link: Link, command: SubLine) -> None:
+    def _subscribe(self, link: SeenLink, command: SubLine) -> None:
         taken = link.interests.get(command.sid)
-        interest = Interest(
+        interest = SeenSubscription(
             sid=command.sid,
             subject=command.subject,
             queue=command.queue,
@@ -463,7 +463,7 @@ class Observer:
         made = self._requests.delivering_to(command.subject)
         early = link.unheard.pop(command.subject, None)
         early = early if early is not None and early.reply in link.requests else None
-        self._books.tell(Subscribed(link, interest, taken, made, early))
+        self._books.tell(SubscriptionStarted(link, interest, taken, made, early))
         link.sids[command.sid] = None
         if bound(link.sids, self._books.most):
             link.forgot.add("sids")
@@ -473,7 +473,7 @@ class Observer:
                 link.drop(forgotten)
                 link.forgot.add("interests")
 
-    def _publish(self, link: Link, command: PubLine) -> None:
+    def _publish(self, link: SeenLink, command: PubLine) -> None:
         subject = command.subject
         if subject.startswith("$JS."):
             if subject.startswith("$JS.ACK."):

@@ -6,9 +6,9 @@ from hashlib import blake2b
 from typing import Final, final
 
 from jsproto.trace.formats.format import maybe_hidden
-from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.books import TraceContext
 from jsproto.trace.observe.facts import Published
-from jsproto.trace.observe.ledger import SECOND, Link, SeenPublish, bound
+from jsproto.trace.observe.ledger import SECOND, SeenLink, SeenPublish, bound
 from jsproto.wire.client_commands import PubLine
 from jsproto.wire.headers import header_value
 
@@ -17,19 +17,19 @@ PATIENCE: Final = SECOND
 
 
 @final
-class Publishes:
+class SeenPublishes:
     """The messages of all links, by their ids, and by their bytes where they have none."""
 
     __slots__ = ("_books", "_ids", "_payloads", "_stored")
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: TraceContext) -> None:
         self._books = books
         self._ids: dict[tuple[str, str], SeenPublish] = {}
         #: Subjects on which a stream has stored something.
         self._stored: dict[str, None] = {}
         self._payloads: dict[tuple[str, bytes], SeenPublish] = {}
 
-    def publish(self, link: Link, command: PubLine) -> None:
+    def publish(self, link: SeenLink, command: PubLine) -> None:
         """The client publishes something that is not for the API."""
         block = command.block or b""
         msg_id = header_value(block, b"Nats-Msg-Id") or ""

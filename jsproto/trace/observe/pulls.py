@@ -30,18 +30,18 @@ from jsproto.jetstream.status import (
     judge,
     pending_of,
 )
-from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.books import TraceContext
 from jsproto.trace.observe.client import pull_of
-from jsproto.trace.observe.facts import GivenUp, NoPull, Pulled, PullOver, Silence
+from jsproto.trace.observe.facts import NoPull, PullAbandoned, PullEnded, PullIssued, Silence
 from jsproto.trace.observe.ledger import (
     MOST_BODY,
     MOST_OVER,
     SECOND,
     ConsumerKey,
-    Interest,
-    Link,
-    Reader,
+    SeenLink,
     SeenPull,
+    SeenReader,
+    SeenSubscription,
     Tally,
     bound,
     excess,
@@ -72,8 +72,8 @@ _REFUSING: Final = frozenset({
 class _Pull(NamedTuple):
     """A pull is to follow one that a status ended."""
 
-    link: Link
-    reader: Reader
+    link: SeenLink
+    reader: SeenReader
     lost: SeenPull
     told: int
 
@@ -81,7 +81,7 @@ class _Pull(NamedTuple):
     def fact(self) -> str:
         return NoPull.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, reader, lost, told = self
         asked = link.asked.get(reader.consumer, 0) > told
         if link.up and reader.interest.active and not asked and not reader.interest.unsettled:
@@ -91,15 +91,15 @@ class _Pull(NamedTuple):
 class _PullAnew(NamedTuple):
     """A consumer is to be asked again on a new link."""
 
-    link: Link
-    before: Reader
+    link: SeenLink
+    before: SeenReader
     lost: SeenPull
 
     @property
     def fact(self) -> str:
         return NoPull.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, before, lost = self
         asked = lost.consumer in link.asked
         if link.up and not asked and not before.interest.unsettled and "interests" not in link.forgot:
@@ -109,15 +109,15 @@ class _PullAnew(NamedTuple):
 class _Life(NamedTuple):
     """The server is to be heard within some heartbeats, or asked again. That a pull has expired meanwhile ends no patience."""
 
-    link: Link
-    reader: Reader
+    link: SeenLink
+    reader: SeenReader
     pull: SeenPull
 
     @property
     def fact(self) -> str:
         return Silence.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, reader, pull = self
         interest = reader.interest
         if not (link.up and interest.active and reader.loop) or pull.end is not None:
@@ -143,18 +143,18 @@ class Pulls:
 
     __slots__ = ("_books", "_numbers")
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: TraceContext) -> None:
         self._books = books
         self._numbers = 0
 
-    def pull(self, link: Link, key: ConsumerKey, token: str, body: bytes) -> None:
+    def pull(self, link: SeenLink, key: ConsumerKey, token: str, body: bytes) -> None:
         """The client asks this consumer for messages, to be sent to ``token``."""
         pull = pull_of(key, token, body, self._books.now, self._books.line)
         pull.link = link
         interests = link.interest_in(token) if token else []
         consumer = self._books.consumers.get(key)
         if not interests:
-            self._books.tell(Pulled(link=link, pull=pull, interests=interests, consumer=consumer))
+            self._books.tell(PullIssued(link=link, pull=pull, interests=interests, consumer=consumer))
             return
         interest = interests[0]
         reader = self._reader(link, interest, key)
@@ -166,7 +166,7 @@ class Pulls:
         survivors = [each for each in reader.survivors if not each.over(self._books.now)]
         mine = [each for each in survivors if owing is reader.tally or each.token == token]
         self._books.tell(
-            Pulled(
+            PullIssued(
                 link=link,
                 pull=pull,
                 interests=interests,
@@ -190,11 +190,11 @@ class Pulls:
         if pull.heartbeat and reader.loop:
             self._expect_life(link, reader, pull)
 
-    def _reader(self, link: Link, interest: Interest, key: ConsumerKey) -> Reader:
+    def _reader(self, link: SeenLink, interest: SeenSubscription, key: ConsumerKey) -> SeenReader:
         reader = interest.readers.get(key)
         if reader is None:
             self._numbers += 1
-            reader = interest.readers[key] = Reader(consumer=key, interest=interest, number=self._numbers)
+            reader = interest.readers[key] = SeenReader(consumer=key, interest=interest, number=self._numbers)
             link.readers.setdefault(key, {})[reader.number] = reader
             reader.survivors += self._survivors(link, reader)
             for other in excess(interest.readers, self._books.most):
@@ -202,20 +202,20 @@ class Pulls:
         return reader
 
     @staticmethod
-    def _drop(link: Link, reader: Reader) -> None:
+    def _drop(link: SeenLink, reader: SeenReader) -> None:
         """There are too many readers of one subscription: this one is forgotten."""
         del reader.interest.readers[reader.consumer]
         link.forget(reader)
 
     @staticmethod
-    def _is_one(reader: Reader) -> bool:
+    def _is_one(reader: SeenReader) -> bool:
         """Whether all inboxes are those of one who reads on and on, with a new one for each pull."""
         interest = reader.interest
         if not interest.wild:
             return True
         return reader.loop and not reader.repeated and not interest.shared
 
-    def _enter(self, link: Link, reader: Reader, lane: Tally, pull: SeenPull) -> None:
+    def _enter(self, link: SeenLink, reader: SeenReader, lane: Tally, pull: SeenPull) -> None:
         """The pull goes into the books."""
         reader.repeated = reader.repeated or lane.last is not None
         reader.pulls += 1
@@ -236,7 +236,7 @@ class Pulls:
         if len(reader.tally.queue) > 2 * most:
             self._thin(reader, most)
 
-    def _thin(self, reader: Reader, most: int) -> None:
+    def _thin(self, reader: SeenReader, most: int) -> None:
         """So many pulls are under way that the older half is forgotten."""
         queue = reader.tally.queue
         live = [pull for pull in queue if pull.end is None]
@@ -256,7 +256,7 @@ class Pulls:
 
     # ------------------------------------------------------------------------------------------ sums
 
-    def _lapse(self, reader: Reader) -> None:
+    def _lapse(self, reader: SeenReader) -> None:
         """Pulls whose time is up by the client's clock count no more."""
         now, due = self._books.now, reader.due
         while due and (due[0][2].end is not None or due[0][0] < now):
@@ -266,7 +266,7 @@ class Pulls:
                 self._keep(reader, pull)
 
     @staticmethod
-    def _uncount(reader: Reader, pull: SeenPull) -> None:
+    def _uncount(reader: SeenReader, pull: SeenPull) -> None:
         if pull.counted and pull.lane is not None:
             pull.counted = False
             for tally in (reader.tally, pull.lane):
@@ -274,7 +274,7 @@ class Pulls:
                 tally.owed_bytes -= pull.left_bytes
 
     @staticmethod
-    def _keep(reader: Reader, pull: SeenPull) -> None:
+    def _keep(reader: SeenReader, pull: SeenPull) -> None:
         """A pull that is over is kept for a while, and with the last of an inbox the inbox is forgotten."""
         reader.past.append(pull)
         if len(reader.past) > MOST_OVER:
@@ -283,7 +283,7 @@ class Pulls:
             if lane is not None and lane.last is old:
                 del reader.lanes[old.token]
 
-    def _put_down(self, reader: Reader, pull: SeenPull, got: int, size: int) -> None:
+    def _put_down(self, reader: SeenReader, pull: SeenPull, got: int, size: int) -> None:
         """So much has come for a pull, or has not after all, which may fill it."""
         counted = pull.counted or pull.end is not None
         self._uncount(reader, pull)
@@ -301,7 +301,7 @@ class Pulls:
                 tally.owed_bytes += pull.left_bytes
 
     @staticmethod
-    def _open_again(reader: Reader, pull: SeenPull) -> None:
+    def _open_again(reader: SeenReader, pull: SeenPull) -> None:
         """A pull that was taken for filled is not."""
         if pull.end is None or pull.lane is None:
             return
@@ -313,7 +313,7 @@ class Pulls:
             if pull not in tally.queue:
                 tally.queue.appendleft(pull)
 
-    def _ended(self, reader: Reader, pull: SeenPull, end: EndReason) -> None:
+    def _ended(self, reader: SeenReader, pull: SeenPull, end: EndReason) -> None:
         self._uncount(reader, pull)
         pull.end = end
         self._books.change(pull)
@@ -322,7 +322,7 @@ class Pulls:
 
     # ------------------------------------------------------------------------------------------ what a pull tells
 
-    def _look_for_loop(self, reader: Reader, lane: Tally, pull: SeenPull) -> None:
+    def _look_for_loop(self, reader: SeenReader, lane: Tally, pull: SeenPull) -> None:
         """Whether somebody reads on and on: a pull goes out before the one before it is filled, and not only by chance."""
         if lane.owed > 0 and not pull.no_wait:
             reader.loop = True
@@ -331,7 +331,7 @@ class Pulls:
             reader.loop = reader.loop or reader.overlaps >= OVERLAPS
 
     @staticmethod
-    def _most(reader: Reader, tally: Tally, pull: SeenPull) -> None:
+    def _most(reader: SeenReader, tally: Tally, pull: SeenPull) -> None:
         """What is asked for where nothing is owed; with pulls of another kind, and nothing at hand, another reading begins."""
         last = tally.last
         same = last is not None and _kind(last) == _kind(pull)
@@ -345,7 +345,7 @@ class Pulls:
             tally.most = tally.owed + pull.batch
             tally.most_bytes = tally.owed_bytes + pull.max_bytes
 
-    def _survivors(self, link: Link, reader: Reader) -> Iterator[SeenPull]:
+    def _survivors(self, link: SeenLink, reader: SeenReader) -> Iterator[SeenPull]:
         """Pulls of earlier links, not ended, in inboxes that are listened to again, on a server that may still hold them."""
         subject, looked = reader.interest.subject, 0
         for other in reversed(self._books.links):
@@ -366,7 +366,7 @@ class Pulls:
                         yield old
 
     @staticmethod
-    def _shrunk(reader: Reader, pull: SeenPull, owed: int) -> int:
+    def _shrunk(reader: SeenReader, pull: SeenPull, owed: int) -> int:
         """How often in a row somebody who reads on and on, and could ask for the most, has asked for less, and got all of it."""
         interest = reader.interest
         free = reader.loop and not owed and not interest.unsettled and interest.delivered > 0
@@ -379,7 +379,7 @@ class Pulls:
             reader.shrunk += 1
         return reader.shrunk
 
-    def _twin(self, reader: Reader, pull: SeenPull, owed: int) -> SeenPull | None:
+    def _twin(self, reader: SeenReader, pull: SeenPull, owed: int) -> SeenPull | None:
         """The same pull, at most a moment older, on a link that follows another one, if both ask for more than was ever owed there."""
         last, before = reader.last, None if pull.link is None else pull.link.before
         if before is None or last is None or reader.interest.got or pull.no_wait:
@@ -389,16 +389,16 @@ class Pulls:
         most = [each.tally.most for each in before.readers.get(pull.consumer, {}).values()]
         return last if most and owed + pull.batch > max(most) else None
 
-    def given_up(self, link: Link) -> None:
+    def given_up(self, link: SeenLink) -> None:
         """The client says that it waits no longer: for the last pull of each reader that is still open."""
         now = self._books.now
         for readers in link.readers.values():
             for reader in readers.values():
                 last = reader.last
                 if last is not None and last.expires and not last.lapsed(now):
-                    self._books.tell(GivenUp(link, last, seconds(last.at + last.expires - now)))
+                    self._books.tell(PullAbandoned(link, last, seconds(last.at + last.expires - now)))
 
-    def delivered(self, interest: Interest, key: ConsumerKey, frame: Delivery) -> None:
+    def delivered(self, interest: SeenSubscription, key: ConsumerKey, frame: Delivery) -> None:
         """A message of this consumer came to this subscription."""
         reader = interest.readers.get(key)
         if reader is None:
@@ -408,7 +408,7 @@ class Pulls:
         if pull is not None:
             self._put_down(reader, pull, 1, pinned_size(frame) if pull.max_bytes else 0)
 
-    def _oldest(self, reader: Reader) -> SeenPull | None:
+    def _oldest(self, reader: SeenReader) -> SeenPull | None:
         """Whose message it is that comes next."""
         self._lapse(reader)
         now, tally = self._books.now, reader.tally
@@ -421,7 +421,7 @@ class Pulls:
     # ------------------------------------------------------------------------------------------ statuses
 
     def status(
-        self, link: Link, interest: Interest, token: str, status: tuple[int, str], block: bytes
+        self, link: SeenLink, interest: SeenSubscription, token: str, status: tuple[int, str], block: bytes
     ) -> None:
         """A status came for the pulls that asked with this token."""
         row = judge(*status, StatusContext.PULL)
@@ -443,13 +443,13 @@ class Pulls:
             self._ended(reader, each, row.end)
             each.status = f"{status[0]} {status[1]}".rstrip()
         refusals = self._refused(interest, pull, row, pending)
-        self._books.tell(PullOver(link, pull, row, refusals))
+        self._books.tell(PullEnded(link, pull, row, refusals))
         if row.verdict is StatusAction.RESET and reader.loop:
             self._expect_pull(link, reader, pull)
 
     def _meant(
-        self, interest: Interest, token: str, row: StatusRow, pending: tuple[int, int] | None
-    ) -> tuple[Reader, Tally, SeenPull] | None:
+        self, interest: SeenSubscription, token: str, row: StatusRow, pending: tuple[int, int] | None
+    ) -> tuple[SeenReader, Tally, SeenPull] | None:
         """The pull that a status ends: it names the inbox, and sometimes how much is left, but neither pull nor consumer."""
         lanes = [
             (reader, reader.lanes[token]) for reader in interest.readers.values() if token in reader.lanes
@@ -488,7 +488,7 @@ class Pulls:
         """Whether so much can be left of it."""
         return pending[0] <= pull.batch and pending[1] <= max(pull.max_bytes, 0)
 
-    def _settle(self, reader: Reader, pull: SeenPull, left: int, left_bytes: int) -> None:
+    def _settle(self, reader: SeenReader, pull: SeenPull, left: int, left_bytes: int) -> None:
         """The server says how much of a pull is left: what was put down to it in excess belongs to others, and what it lacks was theirs."""
         got = max(0, pull.batch - left)
         size = max(0, pull.max_bytes - left_bytes) if pull.max_bytes else 0
@@ -514,7 +514,7 @@ class Pulls:
                 self._put_down(reader, other, moved, moved_bytes)
 
     def _refused(
-        self, interest: Interest, pull: SeenPull, row: StatusRow, pending: tuple[int, int] | None
+        self, interest: SeenSubscription, pull: SeenPull, row: StatusRow, pending: tuple[int, int] | None
     ) -> int:
         """Many may read one consumer, so only those of one subscription are counted together. What came is the server's number, if it says it."""
         nothing = pull.got == 0 if pending is None else pending[0] >= pull.batch
@@ -528,14 +528,14 @@ class Pulls:
 
     # ------------------------------------------------------------------------------------------ what must follow
 
-    def _expect_pull(self, link: Link, reader: Reader, lost: SeenPull) -> None:
+    def _expect_pull(self, link: SeenLink, reader: SeenReader, lost: SeenPull) -> None:
         self._books.watch(self._books.now + PULL_PATIENCE, _Pull(link, reader, lost, self._books.line))
 
-    def expect_consumer(self, link: Link, before: Interest) -> None:
+    def expect_consumer(self, link: SeenLink, before: SeenSubscription) -> None:
         """The consumers of pulls that were lost with their link are asked again on the new one."""
         for reader in before.readers.values():
             if reader.loop and reader.last is not None and not reader.last.no_wait:
                 self._books.watch(self._books.now + PULL_PATIENCE, _PullAnew(link, reader, reader.last))
 
-    def _expect_life(self, link: Link, reader: Reader, pull: SeenPull) -> None:
+    def _expect_life(self, link: SeenLink, reader: SeenReader, pull: SeenPull) -> None:
         self._books.watch(self._books.now + SILENT_BEATS * pull.heartbeat, _Life(link, reader, pull))

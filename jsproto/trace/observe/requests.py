@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, cast, final
 
-from jsproto.trace.observe.books import Books
+from jsproto.trace.observe.books import TraceContext
 from jsproto.trace.observe.client import json_object, member, number
-from jsproto.trace.observe.facts import Abandoned, Asked, Created, LeftBehind, PushSilence, Refused
+from jsproto.trace.observe.facts import (
+    ApiErrorSeen,
+    ApiRequestSeen,
+    ConsumerLeaked,
+    ConsumerRequested,
+    OldConsumerKept,
+    PushSilence,
+)
 from jsproto.trace.observe.ledger import (
     MOST_BODY,
     SECOND,
     ConsumerKey,
-    Interest,
     Json,
-    Link,
     SeenConsumer,
+    SeenLink,
     SeenRequest,
+    SeenSubscription,
     bound,
     seconds,
 )
@@ -38,38 +45,38 @@ DELETE_PATIENCE: Final = 10 * SECOND
 class _Delete(NamedTuple):
     """The consumer before is to be deleted."""
 
-    link: Link
+    link: SeenLink
     earlier: SeenConsumer
 
     @property
     def fact(self) -> str:
-        return LeftBehind.__name__
+        return OldConsumerKept.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         if self.link.up and not self.earlier.deleted:
-            books.tell(LeftBehind(self.link, self.earlier))
+            books.tell(OldConsumerKept(self.link, self.earlier))
 
 
 class _Abandoned(NamedTuple):
     """The consumer of a subscription that has ended is to be deleted."""
 
-    link: Link
+    link: SeenLink
     consumer: SeenConsumer
 
     @property
     def fact(self) -> str:
-        return Abandoned.__name__
+        return ConsumerLeaked.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         if self.link.up and not self.consumer.deleted:
-            books.tell(Abandoned(self.link, self.consumer))
+            books.tell(ConsumerLeaked(self.link, self.consumer))
 
 
 class _PushLife(NamedTuple):
     """An ordered consumer that promised heartbeats is to be heard within some of them, or to be made anew."""
 
-    link: Link
-    interest: Interest
+    link: SeenLink
+    interest: SeenSubscription
     consumer: SeenConsumer
     beat: int
     creates: int
@@ -78,7 +85,7 @@ class _PushLife(NamedTuple):
     def fact(self) -> str:
         return PushSilence.__name__
 
-    def look(self, books: Books, now: int) -> None:
+    def look(self, books: TraceContext, now: int) -> None:
         link, interest, consumer, beat, creates = self
         if not (link.up and interest.active) or consumer.deleted or link.creates != creates:
             return
@@ -96,13 +103,13 @@ class Requests:
 
     __slots__ = ("_books", "_delivering", "_ordered")
 
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: TraceContext) -> None:
         self._books = books
         #: The last incarnation of an ordered consumer, by stream and connection; push consumers by their deliver subject.
         self._ordered: dict[tuple[str, str], SeenConsumer] = {}
         self._delivering: dict[str, SeenConsumer] = {}
 
-    def ask(self, link: Link, command: PubLine, verb: str, names: tuple[str, ...]) -> None:
+    def ask(self, link: SeenLink, command: PubLine, verb: str, names: tuple[str, ...]) -> None:
         """The client asks the API."""
         body = json_object(command.payload)
         request = SeenRequest(
@@ -116,7 +123,7 @@ class Requests:
             line=self._books.line,
         )
         waiting = link.requests.get(command.reply) if command.reply else None
-        self._books.tell(Asked(link, request, waiting))
+        self._books.tell(ApiRequestSeen(link, request, waiting))
         if verb in _CREATING and body is not None:
             self._create(link, request, body)
         if verb == "CONSUMER.DELETE" and len(names) == 2:
@@ -129,7 +136,7 @@ class Requests:
             link.requests[command.reply] = request
             bound(link.requests, self._books.most)
 
-    def _create(self, link: Link, request: SeenRequest, body: Json) -> None:
+    def _create(self, link: SeenLink, request: SeenRequest, body: Json) -> None:
         config = member(body, "config")
         deliver = config.get("deliver_subject")
         heard = not isinstance(deliver, str) or bool(link.interest_in(deliver)) or "interests" in link.forgot
@@ -139,7 +146,7 @@ class Requests:
         if not heard and isinstance(deliver, str):
             link.unheard[deliver] = request
             bound(link.unheard, self._books.most)
-        self._books.tell(Created(link, request, config, earlier))
+        self._books.tell(ConsumerRequested(link, request, config, earlier))
         if len(request.names) > 1:
             self._asked(request, config)
         gap = None if earlier is None else earlier.gap
@@ -154,7 +161,7 @@ class Requests:
             self._books.consumers[key] = asked
             bound(self._books.consumers)
 
-    def answer(self, link: Link, request: SeenRequest, payload: bytes) -> None:
+    def answer(self, link: SeenLink, request: SeenRequest, payload: bytes) -> None:
         """The API answers."""
         body = json_object(payload)
         if body is None:
@@ -163,13 +170,13 @@ class Requests:
         if error:
             code = error.get("err_code")
             text = str(error.get("description", ""))
-            self._books.tell(Refused(link, request, code if isinstance(code, int) else 0, text))
+            self._books.tell(ApiErrorSeen(link, request, code if isinstance(code, int) else 0, text))
         elif request.verb in _CREATING or request.verb in _DESCRIBING:
             stream, name, config = body.get("stream_name"), body.get("name"), body.get("config")
             if isinstance(stream, str) and isinstance(name, str) and isinstance(config, dict):
                 self._described(link, request, (stream, name), cast("Json", config))
 
-    def _described(self, link: Link, request: SeenRequest, key: ConsumerKey, config: Json) -> None:
+    def _described(self, link: SeenLink, request: SeenRequest, key: ConsumerKey, config: Json) -> None:
         known = self._books.consumers.get(key)
         if known is not None and request.verb == "CONSUMER.INFO":
             known.config = config
@@ -199,7 +206,7 @@ class Requests:
         bound(self._ordered)
         bound(self._delivering)
 
-    def ended(self, link: Link, interest: Interest) -> None:
+    def ended(self, link: SeenLink, interest: SeenSubscription) -> None:
         """The client ends a subscription: the consumer that it made for it, in the same moment, is to be deleted."""
         made = self.delivering_to(interest.subject)
         if made is None or made.made_by is not link or made.config.get("durable_name"):

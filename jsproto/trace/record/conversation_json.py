@@ -36,13 +36,14 @@ from jsproto.jetstream.ordered.view import Messages
 from jsproto.jetstream.pull.base import PullFeed
 from jsproto.jetstream.pull.consume import Consume
 from jsproto.jetstream.pull.consume_options import ConsumeOptions
-from jsproto.jetstream.pull.fetch import Fetch, Next
+from jsproto.jetstream.pull.fetch import Fetch, FetchOne
 from jsproto.jetstream.pull.fetch_options import FetchOptions
 from jsproto.jetstream.push.options import PushOptions
 from jsproto.jetstream.push.subscribe import Subscribe
 from jsproto.jetstream.push.subscription import PushSubscription
 from jsproto.trace.formats.recording import MOST_BYTES
 from jsproto.trace.formats.redaction import Keep
+from jsproto.trace.formats.written_names import written_name
 
 T = TypeVar("T")
 
@@ -50,16 +51,16 @@ T = TypeVar("T")
 Way = type[object] | None
 
 
-class Kind(NamedTuple):
+class ConversationKind(NamedTuple):
     """How one class of conversations is made: its name in Python, and its arguments."""
 
     make: Callable[..., Conversation[Any]]
     arguments: Mapping[str, Way]
 
 
-#: Classes by name. A procedure is a special case: it is made of its steps.
-KINDS: Final[Mapping[str, Kind]] = {
-    "Subscription": Kind(
+#: Classes by their name in recordings. A procedure is a special case: it is made of its steps.
+KINDS: Final[Mapping[str, ConversationKind]] = {
+    "Subscription": ConversationKind(
         Subscription,
         {
             "subject": str,
@@ -70,8 +71,8 @@ KINDS: Final[Mapping[str, Kind]] = {
             "policy": Overflow,
         },
     ),
-    "Flush": Kind(Flush, {"timeout": float}),
-    "RequestMany": Kind(
+    "Flush": ConversationKind(Flush, {"timeout": float}),
+    "RequestMany": ConversationKind(
         RequestMany,
         {
             "subject": str,
@@ -85,14 +86,14 @@ KINDS: Final[Mapping[str, Kind]] = {
             "max_bytes": int,
         },
     ),
-    "Fetch": Kind(Fetch, {"subject": str, "options": FetchOptions}),
-    "Next": Kind(Next, {"subject": str, "options": FetchOptions}),
-    "NextMessage": Kind(NextMessage, {"subject": str, "options": FetchOptions}),
-    "Consume": Kind(Consume, {"subject": str, "options": ConsumeOptions}),
-    "PushSubscription": Kind(
+    "Fetch": ConversationKind(Fetch, {"subject": str, "options": FetchOptions}),
+    "Next": ConversationKind(FetchOne, {"subject": str, "options": FetchOptions}),
+    "NextMessage": ConversationKind(NextMessage, {"subject": str, "options": FetchOptions}),
+    "Consume": ConversationKind(Consume, {"subject": str, "options": ConsumeOptions}),
+    "PushSubscription": ConversationKind(
         PushSubscription, {"api": ApiSubjects, "asked": Subscribe, "options": PushOptions, "timeout": float}
     ),
-    "OrderedConsumer": Kind(
+    "OrderedConsumer": ConversationKind(
         OrderedConsumer, {"api": ApiSubjects, "stream": str, "view": Messages, "options": OrderedOptions}
     ),
 }
@@ -117,7 +118,7 @@ def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] 
     """The arguments of a conversation that is about to be opened; ``None`` if it could not be made again of them."""
     if type(conversation) is Procedure:
         return {}
-    kind = KINDS.get(type(conversation).__name__)
+    kind = KINDS.get(written_name(type(conversation)))
     if kind is None or type(conversation) is not kind.make or not _plain(conversation, keep):
         return None
     arguments: dict[str, object] = {}
@@ -129,7 +130,7 @@ def described(conversation: Conversation[Any], keep: Keep) -> dict[str, object] 
             return None
         if name == "subject" and isinstance(conversation, RequestMany):
             value = _subject(str(value), keep)
-        if value != _DEFAULTS[type(conversation).__name__].get(name):
+        if value != _DEFAULTS[written_name(type(conversation))].get(name):
             arguments[name] = _written(value)
     return arguments if _carried(arguments) else None
 

@@ -56,6 +56,7 @@ from jsproto.errors import JsprotoError
 from jsproto.jetstream.push.base import PushFeed
 from jsproto.signals import ENDED, NEED_DATA, Ended, NeedData
 from jsproto.trace.formats.recording import Happened, Received, Record, Sent, Wished
+from jsproto.trace.formats.written_names import written_name
 from jsproto.trace.record.conversation_json import described, options_written, step_written
 from jsproto.trace.record.tape import Tape
 from jsproto.wire.nuid import Entropy
@@ -308,8 +309,8 @@ def moment(now: float) -> float:
 
 
 def _numbered(conversation: Conversation[T]) -> dict[str, object]:
-    return {"of": type(conversation).__name__, "number": conversation.port.number}
+    return {"of": written_name(type(conversation)), "number": conversation.port.number}
 
 
 def _named(error: Exception | None) -> str:
-    return "" if error is None else type(error).__name__
+    return "" if error is None else written_name(type(error))

@@ -20,8 +20,8 @@ from attrs import Factory, define
 
 from jsproto.jetstream.status import EndReason
 from jsproto.trace.observe.deliveries import SETTLING
-from jsproto.trace.observe.facts import Acked, Fact, FlowAnswered, Pulled, PullOver, SaidUnsub
-from jsproto.trace.observe.ledger import SECOND, ConsumerKey, Link, SeenPull, nanoseconds, seconds
+from jsproto.trace.observe.facts import Acked, Fact, FlowAnswered, PullEnded, PullIssued, UnsubSeen
+from jsproto.trace.observe.ledger import SECOND, ConsumerKey, SeenLink, SeenPull, nanoseconds, seconds
 from jsproto.wire.subjects import subject_matches
 
 #: Time behind its expiry in which the server's word for a pull can still come.
@@ -95,7 +95,7 @@ class PullSpan:
 class _StatusBook:
     """What is counted of one link."""
 
-    link: Link
+    link: SeenLink
     #: Pulls that are open, by subscription and number.
     open: dict[str, dict[int, PullSpan]] = Factory(dict[str, dict[int, PullSpan]])
     #: Pulls whose time is up and that the server may not have read: it was not heard since.
@@ -156,11 +156,11 @@ class Standings:
     def hear(self, fact: Fact, row: int, at: float) -> None:
         """What the Observer tells of the frame in this row, at once: the books show what was known before it."""
         match fact:
-            case Pulled():
+            case PullIssued():
                 self._pulled(self._book(fact.link, row, at), fact, row, at)
-            case PullOver(pull=pull):
+            case PullEnded(pull=pull):
                 self._own = self._known[pull].number
-            case SaidUnsub():
+            case UnsubSeen():
                 self._unsubscribed = fact.command.sid
             case Acked(delivery=delivery) if delivery is not None:
                 book = self._book(fact.link, row, at)
@@ -174,7 +174,7 @@ class Standings:
 
     def after(
         self,
-        link: Link,
+        link: SeenLink,
         sid: str,
         row: int,
         at: float,
@@ -215,7 +215,7 @@ class Standings:
             self._look(self.bars[heappop(self._due)[1]], row, nanoseconds(at))
         return self._standing(link), own
 
-    def delivered(self, link: Link, row: int, at: float) -> None:
+    def delivered(self, link: SeenLink, row: int, at: float) -> None:
         """A delivery came that wants an ack."""
         if link.up:
             self._book(link, row, at).unsettled += 1
@@ -261,14 +261,14 @@ class Standings:
 
     # ------------------------------------------------------------------------------------------ the books
 
-    def _book(self, link: Link, row: int, at: float) -> _StatusBook:
+    def _book(self, link: SeenLink, row: int, at: float) -> _StatusBook:
         book = self._books.get(link.conn)
         if book is None or book.link is not link:
             self.lost(link.conn, row, at)
             book = self._books[link.conn] = _StatusBook(link)
         return book
 
-    def _pulled(self, book: _StatusBook, fact: Pulled, row: int, at: float) -> None:
+    def _pulled(self, book: _StatusBook, fact: PullIssued, row: int, at: float) -> None:
         pull = fact.pull
         bar = PullSpan(number=len(self.bars), pull=pull, conn=book.link.conn, row=row)
         self.bars[bar.number] = self._known[pull] = bar
@@ -310,7 +310,7 @@ class Standings:
         book = self._books.get(bar.conn)
         return book if book is not None and book.link is bar.pull.link else None
 
-    def _late(self, link: Link, sid: str, consumer: ConsumerKey, row: int, at: float) -> int:
+    def _late(self, link: SeenLink, sid: str, consumer: ConsumerKey, row: int, at: float) -> int:
         """A delivery that no pull of its link has asked for: the number of the pull of a lost link that it is for, else -1."""
         interest = link.interests.get(sid)
         if interest is None:
@@ -348,7 +348,7 @@ class Standings:
             book.count(bar, (0, 0, 0))
             heappush(self._due, (late, bar.number))
 
-    def _standing(self, link: Link) -> SubscriptionStatus:
+    def _standing(self, link: SeenLink) -> SubscriptionStatus:
         book = self._books.get(link.conn)
         if book is None:
             return DOWN

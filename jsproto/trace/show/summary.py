@@ -8,18 +8,18 @@ from typing import Final, final
 from jsproto.trace.formats.recording import Record
 from jsproto.trace.observe.facts import (
     Acked,
-    Asked,
+    ApiRequestSeen,
+    ConnectSeen,
     Fact,
     FlowAnswered,
+    MalformedSeen,
     Published,
-    Pulled,
-    PullOver,
-    SaidBroken,
-    SaidConnect,
-    SaidPub,
-    SaidSub,
-    SaidUnsub,
-    SaidWord,
+    PubSeen,
+    PullEnded,
+    PullIssued,
+    SubSeen,
+    UnsubSeen,
+    VerbSeen,
 )
 from jsproto.trace.observe.ledger import SeenPull, seconds
 from jsproto.trace.observe.observer import Observer
@@ -57,25 +57,25 @@ class Summary:
 
     def _told(self, fact: Fact) -> None:
         match fact:
-            case SaidPub():
+            case PubSeen():
                 self.commands["PUB" if fact.command.block is None else "HPUB"] += 1
-            case SaidWord():
+            case VerbSeen():
                 self.commands[fact.command.value] += 1
-            case SaidSub():
+            case SubSeen():
                 self.commands["SUB"] += 1
-            case SaidUnsub():
+            case UnsubSeen():
                 self.commands["UNSUB"] += 1
-            case SaidConnect():
+            case ConnectSeen():
                 self.commands["CONNECT"] += 1
-            case SaidBroken():
+            case MalformedSeen():
                 self.commands["unreadable"] += 1
-            case Pulled():
+            case PullIssued():
                 self.asked["pull"] += 1
                 if len(self.pulls) < MOST_PULLS:
                     self.pulls.append(fact.pull)
-            case PullOver():
+            case PullEnded():
                 self.statuses[fact.pull.status] += 1
-            case Asked():
+            case ApiRequestSeen():
                 self.asked[fact.request.verb or "unknown"] += 1
             case Acked():
                 self.asked[f"ack {fact.command.payload[:4].decode('utf-8', 'replace')}".rstrip()] += 1

@@ -25,15 +25,15 @@ from jsproto.trace.observe.client import number
 from jsproto.trace.observe.deliveries import SETTLING
 from jsproto.trace.observe.facts import (
     Acked,
+    ConnectSeen,
     Fact,
     FlowAnswered,
-    PullOver,
-    SaidBroken,
-    SaidConnect,
-    SaidPub,
-    SaidSub,
-    SaidUnsub,
-    SaidWord,
+    MalformedSeen,
+    PubSeen,
+    PullEnded,
+    SubSeen,
+    UnsubSeen,
+    VerbSeen,
 )
 from jsproto.trace.observe.ledger import ConsumerKey, bound, seconds
 from jsproto.trace.show.describe import Meaning, Value, command_meaning, delivered_as, frame_meaning
@@ -330,7 +330,7 @@ class Viewing:
         _, row, at = self._now
         self._standings.hear(fact, row, at)
         match fact:
-            case SaidPub() | SaidWord() | SaidSub() | SaidUnsub() | SaidConnect() | SaidBroken():
+            case PubSeen() | VerbSeen() | SubSeen() | UnsubSeen() | ConnectSeen() | MalformedSeen():
                 self._command = fact.command
                 self._spoken(fact.link.conn, fact.command)
             case Acked():
@@ -339,7 +339,7 @@ class Viewing:
                     self._said["delivered in line"] = delivery.line
             case FlowAnswered(mark=mark) if mark is not None:
                 self._said["asked in line"] = mark.line
-            case PullOver(pull=pull, row=status):
+            case PullEnded(pull=pull, row=status):
                 self._said["ends the pull of line"] = pull.line
                 self._said["the pull is"] = "" if status.end is None else status.end.value
                 self._said["note"] = status.note

@@ -48,7 +48,7 @@ from jsproto.errors import (
     StaleConnection,
     TlsUnavailable,
 )
-from jsproto.errors import Disconnected as LinkLost
+from jsproto.errors import ConnectionLost as LinkLost
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsproto.core.conversation.conversation import Call, Conversation, Port, StopMode
-from jsproto.errors import Disconnected, LocalProtocolError
+from jsproto.errors import ConnectionLost, LocalProtocolError
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
@@ -135,9 +135,9 @@ def test_the_base_hears_every_fact_and_does_nothing():
     talk.replied(1, ("1", "a", "", None, b""), 0.0)
     talk.fenced(1, 0.0)
     talk.ticked(0.0)
-    talk.link_down(Disconnected("x"), 0.0)
+    talk.link_down(ConnectionLost("x"), 0.0)
     talk.link_up(0.0)
-    talk.refused("a", Disconnected("x"), 0.0)
+    talk.refused("a", ConnectionLost("x"), 0.0)
 
     assert [] == talk.port.commands
     assert NEED_DATA is talk.take(0.0)
@@ -147,7 +147,7 @@ def test_the_base_hears_every_fact_and_does_nothing():
         talk.offered(1, 0.0)
 
     talk.told(StopMode.STOP, 0.0)
-    talk.closed(Disconnected("late"), 0.0)
+    talk.closed(ConnectionLost("late"), 0.0)
 
     assert talk.finished
     assert ENDED is talk.take(0.0)
@@ -163,11 +163,11 @@ def test_take_all_takes_what_is_there_and_the_error_comes_after():
     assert NEED_DATA is talk.take_all(0.0)
 
     talk.items = [4]
-    talk.closed(Disconnected("gone"), 0.0)
+    talk.closed(ConnectionLost("gone"), 0.0)
 
     assert [4] == talk.take_all(0.0)
     for _ in range(2):
-        with pytest.raises(Disconnected):
+        with pytest.raises(ConnectionLost):
             talk.take(0.0)
 
 

@@ -8,7 +8,7 @@ from jsproto.core.conversation.conversation import Call, Port, StopMode
 from jsproto.core.conversation.procedure import Procedure, Script, Sleep, the_time
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     LocalProtocolError,
     NoResponders,
     PermissionViolation,
@@ -34,7 +34,7 @@ def patient():
     for _ in range(3):
         try:
             seen.append((yield Call("svc", timeout=2.0)).payload.decode())
-        except (RequestTimeout, NoResponders, Disconnected, PermissionViolation) as error:
+        except (RequestTimeout, NoResponders, ConnectionLost, PermissionViolation) as error:
             seen.append(type(error).__name__)
     return seen
 
@@ -128,7 +128,7 @@ def test_while_the_link_is_down_a_call_waits_and_its_time_runs():
     assert [] == procedure.port.commands
     assert 2.0 == procedure.deadline
 
-    procedure.link_down(Disconnected("x"), 0.5)
+    procedure.link_down(ConnectionLost("x"), 0.5)
     procedure.port.up = True
     procedure.link_up(1.0)
     procedure.link_up(1.0)
@@ -140,14 +140,14 @@ def test_while_the_link_is_down_a_call_waits_and_its_time_runs():
 def test_a_call_that_was_sent_fails_with_its_link_and_a_pause_does_not():
     procedure = opened(ask_twice)
     procedure.replied(token_of(procedure), answer(), 0.0)
-    procedure.link_down(Disconnected("x"), 0.0)
+    procedure.link_down(ConnectionLost("x"), 0.0)
 
     assert not procedure.ended
 
     procedure.ticked(1.0)
-    procedure.link_down(Disconnected("x"), 1.0)
+    procedure.link_down(ConnectionLost("x"), 1.0)
 
-    with pytest.raises(Disconnected, match="outcome is unknown"):
+    with pytest.raises(ConnectionLost, match="outcome is unknown"):
         procedure.take(1.0)
 
 
@@ -210,7 +210,7 @@ def clocked():
 FACTS = [
     lambda each, now: each.replied(token_of(each) if each.port.commands else 1, answer(b"x"), now),
     lambda each, now: each.ticked(now),
-    lambda each, now: each.link_down(Disconnected("x"), now),
+    lambda each, now: each.link_down(ConnectionLost("x"), now),
 ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.request import Flush, request
-from jsproto.errors import Disconnected, InvalidConfig, RequestTimeout
+from jsproto.errors import ConnectionLost, InvalidConfig, RequestTimeout
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping
 
@@ -44,15 +44,15 @@ def test_a_flush_is_a_fence_and_its_round_trip():
 
 def test_a_flush_that_waits_for_a_link_is_not_lost_with_it():
     made = flush(up=False)
-    made.link_down(Disconnected("x"), 2.0)
+    made.link_down(ConnectionLost("x"), 2.0)
 
     assert not made.ended
 
     made.port.up = True
     made.link_up(3.0)
-    made.link_down(Disconnected("x"), 4.0)
+    made.link_down(ConnectionLost("x"), 4.0)
 
-    with pytest.raises(Disconnected):
+    with pytest.raises(ConnectionLost):
         made.take(4.0)
 
     made.ticked(10.0)

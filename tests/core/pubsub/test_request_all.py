@@ -9,7 +9,7 @@ from jsproto.core.pubsub.request_all import STALL, Gather
 from jsproto.core.pubsub.request_many import RequestMany
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidResponse,
     NoResponders,
     PermissionViolation,
@@ -79,17 +79,17 @@ def test_nobody_at_all_is_an_error() -> None:
 
 def test_without_a_link_it_waits_for_one_and_a_link_lost_later_ends_it() -> None:
     gather = asking(up=False)
-    gather.link_down(Disconnected("x"), 0.5)
+    gather.link_down(ConnectionLost("x"), 0.5)
 
     assert (questions(gather), gather.ended) == ([], False)
 
     gather.port.up = True
     gather.link_up(1.0)
     answered(gather, b"a", now=1.1)
-    gather.link_down(Disconnected("x"), 1.2)
+    gather.link_down(ConnectionLost("x"), 1.2)
 
     assert len(questions(gather)) == 1
-    with pytest.raises(Disconnected, match="1 had come"):
+    with pytest.raises(ConnectionLost, match="1 had come"):
         gather.take(1.3)
 
 
@@ -122,11 +122,11 @@ def test_a_drain_does_not_end_it_and_a_close_does() -> None:
 
     given_up.closed(None, 1.0)
     given_up.closed(None, 1.0)
-    cut.closed(Disconnected("gone"), 1.0)
+    cut.closed(ConnectionLost("gone"), 1.0)
 
     with pytest.raises(ConnectionClosed):
         given_up.take(1.0)
-    with pytest.raises(Disconnected, match="gone"):
+    with pytest.raises(ConnectionLost, match="gone"):
         cut.take(1.0)
 
 

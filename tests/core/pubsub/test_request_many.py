@@ -11,7 +11,7 @@ from jsproto.core.pubsub.request_many import Gathered, RequestMany, empty_payloa
 from jsproto.core.pubsub.subscription import SlowConsumer
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     InvalidSubject,
     JsprotoError,
@@ -151,12 +151,12 @@ def test_b190_the_silence_counts_from_the_first_answer_on_and_a_lost_link_says_h
         made.delivered([frame(b"1")], 12.0)
     slow.delivered([frame(b"2")], 12.375)
     slow.ticked(12.875)
-    cut.link_down(Disconnected("x"), 12.25)
+    cut.link_down(ConnectionLost("x"), 12.25)
 
     assert (Gathered.STALL, [b"1", b"2"]) == (slow.end_of, payloads(slow))
     assert ENDED is slow.take(12.875)
     assert b"1" == cut.take(12.25).payload
-    with pytest.raises(Disconnected, match="1 had come"):
+    with pytest.raises(ConnectionLost, match="1 had come"):
         cut.take(12.25)
 
 
@@ -207,20 +207,20 @@ def test_a_503_behind_an_answer_is_an_answer():
 def test_a_lost_link_ends_it_behind_the_answers_that_had_come():
     made = opened()
     made.delivered([frame(b"1")], 11.0)
-    made.link_down(Disconnected("x"), 11.0)
+    made.link_down(ConnectionLost("x"), 11.0)
 
     assert b"1" == made.take(11.0).payload
-    with pytest.raises(Disconnected, match="1 had come"):
+    with pytest.raises(ConnectionLost, match="1 had come"):
         made.take(11.0)
 
-    made.link_down(Disconnected("again"), 12.0)
+    made.link_down(ConnectionLost("again"), 12.0)
 
     assert "1 had come" in str(made.error)
 
 
 def test_without_a_link_it_waits_for_one_and_its_time_runs():
     made = opened(up=False)
-    made.link_down(Disconnected("x"), 11.0)
+    made.link_down(ConnectionLost("x"), 11.0)
 
     assert [] == made.port.commands
     assert (False, 15.0) == (made.ended, made.deadline)

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from jsproto.core.connection.events import NoticeKind
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.core.pubsub.subscription import Overflow, SlowConsumer, Subscription
-from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, InvalidSubject, PermissionViolation
+from jsproto.errors import (
+    ConnectionClosed,
+    ConnectionLost,
+    InvalidConfig,
+    InvalidSubject,
+    PermissionViolation,
+)
 from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Sub, Unsub
 
@@ -184,12 +190,12 @@ def test_draining_hands_out_what_was_routed_before_the_fence_B211():
 
 def test_draining_ends_with_the_link_or_without_one():
     sub = opened()
-    sub.link_down(Disconnected("x"), 0.0)
+    sub.link_down(ConnectionLost("x"), 0.0)
 
     assert not sub.ended
 
     sub.told(StopMode.DRAIN, 0.0)
-    sub.link_down(Disconnected("x"), 0.0)
+    sub.link_down(ConnectionLost("x"), 0.0)
 
     assert sub.ended
 

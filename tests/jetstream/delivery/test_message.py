@@ -9,7 +9,7 @@ from jsproto.core.conversation.conversation import Port
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import Procedure
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     LinkError,
     LocalProtocolError,
     NoResponders,
@@ -337,9 +337,9 @@ def test_b104_what_cant_be_acked_is_not_asked_about(message):
 def test_a_lost_link_opens_the_delivery_for_another_ack():
     message = delivery()
     procedure = asking(message, NAK)
-    procedure.link_down(Disconnected("gone"), 0.5)
+    procedure.link_down(ConnectionLost("gone"), 0.5)
 
-    with pytest.raises(Disconnected, match="unknown"):
+    with pytest.raises(ConnectionLost, match="unknown"):
         procedure.take(0.5)
     assert said(settlement(message)) is not None
 
@@ -562,8 +562,8 @@ def test_without_a_confirmation_a_cumulative_message_is_cumulative_again():
     message = cumulative(feed)
     steps = confirmed(message, NAK)
     next(steps)
-    with pytest.raises(Disconnected):
-        steps.throw(Disconnected("gone"))
+    with pytest.raises(ConnectionLost):
+        steps.throw(ConnectionLost("gone"))
 
     assert message.state is AckState.CUMULATIVE
     assert feed.covers == []

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from jsproto.core.conversation.conversation import Port
-from jsproto.errors import Disconnected, InvalidResponse, RequestTimeout
+from jsproto.errors import ConnectionLost, InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.ordered.ephemeral import EphemeralConsumer
@@ -145,7 +145,7 @@ def test_a_creation_that_failed_made_none_and_is_counted():
         each.inbox(port, literal=False)
         each.ask(port, ALL, "", now)
         each.script.link_down(port, now + 0.5)
-        assert isinstance(each.outcome(now + 0.5), Disconnected)
+        assert isinstance(each.outcome(now + 0.5), ConnectionLost)
 
     assert (each.since, each.made, each.count) == (2.0, False, 2)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidConfig,
     InvalidHeader,
     InvalidSubject,
@@ -462,9 +462,9 @@ def test_a_lost_link_leaves_nothing_stored_before_the_commit_and_is_unknown_behi
     for of in (early, late):
         of.link_down(LinkError("gone"), 0.0)
 
-    with pytest.raises(Disconnected, match="nothing of it is stored"):
+    with pytest.raises(ConnectionLost, match="nothing of it is stored"):
         early.take(0.0)
-    with pytest.raises(Disconnected, match="unknown if stored"):
+    with pytest.raises(ConnectionLost, match="unknown if stored"):
         late.take(0.0)
     late.link_down(LinkError("again"), 0.0)
     late.link_up(0.0)

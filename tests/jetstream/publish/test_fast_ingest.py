@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidConfig,
     InvalidSubject,
     JsprotoError,
@@ -655,7 +655,7 @@ def test_a_batch_that_the_stream_has_forgotten_meanwhile_says_how_far_it_was() -
     say(of, UNKNOWN)
 
     with pytest.raises(
-        Disconnected, match=r"forgotten since; 2 messages were dealt with, of the 2 behind it"
+        ConnectionLost, match=r"forgotten since; 2 messages were dealt with, of the 2 behind it"
     ) as caught:
         of.take(2.0)
     assert isinstance(caught.value.__cause__, InvalidBatch)
@@ -688,7 +688,7 @@ def test_of_a_first_message_nobody_knows() -> None:
     down(of)
 
     with pytest.raises(
-        Disconnected, match="at the beginning of fast batch 'b'; 0 messages were dealt with, of the 1"
+        ConnectionLost, match="at the beginning of fast batch 'b'; 0 messages were dealt with, of the 1"
     ):
         of.take(1.0)
     down(of)

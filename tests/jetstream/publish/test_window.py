@@ -12,8 +12,8 @@ from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     AuthorizationFailed,
     ConnectionClosed,
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidConfig,
     InvalidSubject,
     LocalProtocolError,
@@ -74,7 +74,7 @@ def outcomes(window):
 def lose(window, now=0.5):
     """What the connection does when the link is lost."""
     window.port.up = False
-    window.link_down(Disconnected("gone"), now)
+    window.link_down(ConnectionLost("gone"), now)
 
 
 def regain(window, now=1.0):
@@ -479,7 +479,7 @@ def test_b178_a_lost_link_ends_every_open_message_once_and_frees_the_window():
     lose(window)
     failed = results(window)
     assert [(each.number, each.outcome.name) for each in failed] == [(1, "DISCONNECTED"), (2, "DISCONNECTED")]
-    assert all(isinstance(each.error, Disconnected) for each in failed)
+    assert all(isinstance(each.error, ConnectionLost) for each in failed)
     assert window.pending == 0
     regain(window)
     (fresh,) = put(window, "c")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     LinkError,
     PermissionViolation,
@@ -150,7 +150,7 @@ def test_a_no_to_the_second_attempt_says_nothing_of_the_first(how: str) -> None:
     result = window.take(2.0)
 
     assert result.outcome is Outcome.DISCONNECTED
-    with pytest.raises(Disconnected, match=r"sent again in vain: .*; unknown if stored"):
+    with pytest.raises(ConnectionLost, match=r"sent again in vain: .*; unknown if stored"):
         _ = result.ack
     assert window.counts[Outcome.DISCONNECTED] == 1
 

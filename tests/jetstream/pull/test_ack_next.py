@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidConfig,
     LocalProtocolError,
     PermissionViolation,
@@ -26,7 +26,7 @@ from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Publish
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 
 
 class Rig:

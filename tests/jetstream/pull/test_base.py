@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from jsproto.core.conversation.conversation import Port, StopMode
-from jsproto.errors import ConnectionClosed, Disconnected, InvalidConfig, LocalProtocolError
+from jsproto.errors import ConnectionClosed, ConnectionLost, InvalidConfig, LocalProtocolError
 from jsproto.jetstream.delivery.ack import ASKED, CUMULATIVE, MUTE, OPEN, SETTLED
 from jsproto.jetstream.delivery.ack_options import AckOptions
 from jsproto.jetstream.delivery.message import JsMessage
@@ -19,7 +19,7 @@ from jsproto.signals import ENDED
 from jsproto.wire.commands import Publish
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 KEEP = AckOptions(wait=30.0, in_progress=True)
 
 

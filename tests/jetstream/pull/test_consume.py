@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     LocalProtocolError,
     NoResponders,
@@ -36,7 +36,7 @@ from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 INFO = "$JS.API.CONSUMER.INFO.S.C"
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 
 
 class Rig:

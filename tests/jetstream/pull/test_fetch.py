@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     LocalProtocolError,
     NoResponders,
@@ -25,9 +25,9 @@ from jsproto.jetstream.pull.fetch import (
     Fetch,
     FetchInput,
     FetchMode,
+    FetchOne,
     FetchOptions,
     FetchState,
-    Next,
 )
 from jsproto.jetstream.pull.fetch_options import AT_ONCE
 from jsproto.jetstream.pull.request import PullNotice, message_size
@@ -36,7 +36,7 @@ from jsproto.signals import ENDED, NEED_DATA
 from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 
 
 def started(up: bool = True, at: float = 0.0, **options: object) -> Fetch[JsMessage]:
@@ -681,7 +681,7 @@ def test_b053_link_loss_is_an_error_if_nothing_came():
     fetch.port.up = False
     fetch.link_down(LOST, 1.0)
 
-    with pytest.raises(Disconnected):
+    with pytest.raises(ConnectionLost):
         fetch.take(1.0)
 
 
@@ -709,7 +709,7 @@ def test_a_link_that_comes_too_late_is_not_asked_and_the_deadline_says_so():
     fetch.ticked(1.2)
 
     assert fetch.reason is EndReason.DISCONNECTED
-    with pytest.raises(Disconnected, match="expected a link within"):
+    with pytest.raises(ConnectionLost, match="expected a link within"):
         fetch.take(1.2)
 
 
@@ -832,7 +832,7 @@ def test_stop_waits_for_the_pull_that_is_open():
 
 
 def test_next_is_a_fetch_of_one():
-    one: Next[JsMessage] = Next(NEXT)
+    one: FetchOne[JsMessage] = FetchOne(NEXT)
     one.port = Port()
     one.opened(0.0)
     one.delivered(data(one, 1), 0.1)
@@ -842,7 +842,7 @@ def test_next_is_a_fetch_of_one():
 
 def test_next_for_more_than_one_is_refused():
     with pytest.raises(InvalidConfig, match="expected max_messages=1"):
-        Next(NEXT, FetchOptions(max_messages=2))
+        FetchOne(NEXT, FetchOptions(max_messages=2))
 
 
 def test_the_users_message_can_be_of_a_class_of_his_own():
@@ -1080,7 +1080,7 @@ def test_one_message_is_asked_for_where_it_is_said_and_made_as_the_user_wishes()
     class Mine(JsMessage):
         pass
 
-    one: Next[Mine] = Next(NEXT, message=Mine)
+    one: FetchOne[Mine] = FetchOne(NEXT, message=Mine)
     one.port = Port()
     one.opened(0.0)
     assert [pull["batch"] for pull in pulls(one)] == [1]

@@ -12,7 +12,7 @@ from jsproto.core.conversation.conversation import Port, Stage, StopMode
 from jsproto.core.pubsub.subscription import Overflow, SlowConsumer
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     LocalProtocolError,
     PermissionViolation,
@@ -37,7 +37,7 @@ from jsproto.wire.commands import Ping, Publish, Sub, Unsub
 from jsproto.wire.headers import Headers
 
 API = ApiSubjects()
-LOST = Disconnected("the link was lost")
+LOST = ConnectionLost("the link was lost")
 SECOND = timedelta(seconds=1)
 INFO, CREATE, DELETE = (
     "$JS.API.CONSUMER.INFO.S.C",
@@ -380,7 +380,7 @@ def test_a_link_that_is_lost_under_a_question_ends_it():
     sub.port.up = False
     sub.link_down(LOST, 1.0)
 
-    with pytest.raises(Disconnected):
+    with pytest.raises(ConnectionLost):
         sub.take(1.0)
 
 

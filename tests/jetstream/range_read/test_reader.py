@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsproto.core.conversation.conversation import Stage, StopMode
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidSubject,
     NoResponders,
     PermissionViolation,
@@ -1076,7 +1076,7 @@ def test_a_connection_that_is_closed_without_a_link_leaves_a_name():
     rig = Rig(1, 101, max_messages=10).settle()
     name = next(iter(rig.consumers))
     rig.down()
-    rig.reader.closed(Disconnected("over"), rig.now)
+    rig.reader.closed(ConnectionLost("over"), rig.now)
     rig.look()
 
     assert rig.told_of(RangeNotice.LEFT_BEHIND) == [(name,)]

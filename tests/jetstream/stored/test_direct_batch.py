@@ -10,7 +10,7 @@ import pytest
 from jsproto.core.conversation.conversation import Port
 from jsproto.errors import (
     ConnectionClosed,
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     InvalidResponse,
     InvalidSubject,
@@ -216,7 +216,7 @@ def test_b206_only_an_end_that_is_one_ends_a_batch() -> None:
         rig.message(2, 7)
     refused.status("413 Too Many Results")
     cut.batch.port.up = False
-    cut.batch.link_down(Disconnected("gone"), cut.now)
+    cut.batch.link_down(ConnectionLost("gone"), cut.now)
     empty.status("404 Message Not Found")
 
     assert (refused.taken(), cut.taken()) == ([1, 2], [1, 2])
@@ -404,8 +404,8 @@ def test_questions_of_the_old_way_end_as_questions_do() -> None:
 
     lost = Rig(multi_last=["s.*"])
     lost.status("408 Empty Request")
-    lost.batch.link_down(Disconnected("gone"), 0.0)
-    lost.ended_with(Disconnected)
+    lost.batch.link_down(ConnectionLost("gone"), 0.0)
+    lost.ended_with(ConnectionLost)
 
     closed = Rig(multi_last=["s.*"])
     closed.status("408 Empty Request")
@@ -427,7 +427,7 @@ def test_a_lost_link_costs_no_message() -> None:
     rig.message(1, 9)
     old = rig.batch._token
     rig.batch.port.up = False
-    rig.batch.link_down(Disconnected("gone"), rig.now)
+    rig.batch.link_down(ConnectionLost("gone"), rig.now)
     rig.tick(1.0)
     rig.batch.port.up = True
     rig.batch.link_up(rig.now)
@@ -469,7 +469,7 @@ def test_nobody_waits_for_a_server_that_owes_nothing() -> None:
     assert rig.batch.deadline is None
 
     rig.batch.port.up = False
-    rig.batch.link_down(Disconnected("gone"), rig.now)
+    rig.batch.link_down(ConnectionLost("gone"), rig.now)
     rig.now = 100.0
     rig.taken()
     assert rig.batch.deadline == 105.0

@@ -9,8 +9,8 @@ import pytest
 from jsproto.core.conversation.conversation import Port, StopMode
 from jsproto.errors import (
     ConnectionClosed,
+    ConnectionLost,
     ConversationClosed,
-    Disconnected,
     InvalidConfig,
     InvalidResponse,
     LocalProtocolError,
@@ -200,7 +200,7 @@ def test_each_way_to_end_is_an_error_of_its_own() -> None:
     replied(refused, refused._call, NO_STREAM)
     replied(nobody, nobody._call, block=NOBODY)
     replied(odd, odd._call, {"config": {}})
-    lost.link_down(Disconnected("gone"), 0.0)
+    lost.link_down(ConnectionLost("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
     denied.refused("$JS.API.STREAM.SNAPSHOT.S", PermissionViolation("no"), 0.0)
     unheard.refused(unheard.port.answers, PermissionViolation("no"), 0.0)
@@ -211,7 +211,7 @@ def test_each_way_to_end_is_an_error_of_its_own() -> None:
         (refused, StreamNotFound),
         (nobody, NoResponders),
         (odd, InvalidResponse),
-        (lost, Disconnected),
+        (lost, ConnectionLost),
         (denied, PermissionViolation),
         (unheard, PermissionViolation),
         (closed, ConnectionClosed),
@@ -241,7 +241,7 @@ def test_silence_is_an_error_unless_it_is_we_who_keep_the_server_waiting() -> No
 
 def test_without_a_link_it_asks_when_there_is_one() -> None:
     feed = opened(Snapshot(API, "S"), up=False)
-    feed.link_down(Disconnected("none"), 0.0)
+    feed.link_down(ConnectionLost("none"), 0.0)
     assert [type(each) for each in feed.port.commands] == [Sub]
     feed.port.up = True
     feed.link_up(0.0)
@@ -371,7 +371,7 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
     replied(bad, next(iter(bad._flight)), {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
     unmade.told(StopMode.DRAIN, 0.0)
     replied(unmade, unmade._finish, {"error": {"code": 400, "err_code": 10003, "description": "bad"}})
-    lost.link_down(Disconnected("gone"), 0.0)
+    lost.link_down(ConnectionLost("gone"), 0.0)
     denied.refused("other", PermissionViolation("no"), 0.0)
     denied.refused("$JS.SNAPSHOT.RESTORE.S.x", PermissionViolation("no"), 0.0)
     unheard.refused(unheard.port.answers, PermissionViolation("no"), 0.0)
@@ -381,7 +381,7 @@ def test_each_way_to_fail_is_said_and_given_to_who_puts() -> None:
         (nowhere, InvalidResponse),
         (bad, InvalidRequest),
         (unmade, InvalidRequest),
-        (lost, Disconnected),
+        (lost, ConnectionLost),
         (denied, PermissionViolation),
         (unheard, PermissionViolation),
     ):
@@ -406,9 +406,9 @@ def test_a_chunk_is_answered_by_an_empty_message_and_by_nothing_else() -> None:
 def test_a_lost_link_says_what_may_be_left() -> None:
     sink = restore()
     sink.offered(b"xy", 0.0)
-    sink.link_down(Disconnected("gone"), 0.0)
+    sink.link_down(ConnectionLost("gone"), 0.0)
 
-    with pytest.raises(Disconnected, match=r"restore, stream S: link lost after 2 bytes.*may hold a part"):
+    with pytest.raises(ConnectionLost, match=r"restore, stream S: link lost after 2 bytes.*may hold a part"):
         sink.take(0.0)
 
 
@@ -489,7 +489,7 @@ def test_unpacking_may_take_longer_than_an_answer_and_its_end_is_not_guessed() -
 
 def test_without_a_link_a_restore_asks_when_there_is_one() -> None:
     sink = opened(Restore(API, ORIGIN), up=False)
-    sink.link_down(Disconnected("none"), 0.0)
+    sink.link_down(ConnectionLost("none"), 0.0)
     assert sink.port.commands == []
     sink.port.up = True
     sink.link_up(0.0)

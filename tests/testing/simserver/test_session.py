@@ -1,6 +1,6 @@
 import pytest
 
-from jsproto.testing.simserver import Auth, Permissions, SimServer
+from jsproto.testing.simserver import ClientPermissions, Login, SimServer
 
 
 def test_a_client_is_greeted_and_told_more_after_its_first_pong(client_of):
@@ -171,7 +171,7 @@ def test_nobody_there_is_not_said_to_who_did_not_ask(client_of):
 
 
 def test_credentials_are_checked(client_of):
-    server = SimServer(auth=Auth(user="u", password="p"))
+    server = SimServer(auth=Login(user="u", password="p"))
     assert client_of(server, connect=b"").hear().count('"auth_required":true') == 1
     good = client_of(server, connect=b'CONNECT {"user":"u","pass":"p"}\r\n')
     bad = client_of(server, connect=b"")
@@ -185,7 +185,7 @@ def test_credentials_are_checked(client_of):
 
 
 def test_a_token_is_enough(client_of):
-    server = SimServer(auth=Auth(token="secret"))
+    server = SimServer(auth=Login(token="secret"))
 
     assert not client_of(server, connect=b'CONNECT {"auth_token":"secret"}\r\n').closed
     assert client_of(server, connect=b'CONNECT {"auth_token":5}\r\n').closed
@@ -193,7 +193,7 @@ def test_a_token_is_enough(client_of):
 
 
 def test_who_does_not_introduce_itself_is_shown_out(client_of):
-    client = client_of(SimServer(auth=Auth(token="t"), auth_timeout=1.0), connect=b"")
+    client = client_of(SimServer(auth=Login(token="t"), auth_timeout=1.0), connect=b"")
     client.hear()
     client.wait(1.0)
 
@@ -202,7 +202,7 @@ def test_who_does_not_introduce_itself_is_shown_out(client_of):
 
 
 def test_permissions_bind_publishers_and_subscribers(client_of):
-    permissions = Permissions(
+    permissions = ClientPermissions(
         publish_allow=("ok.>",),
         publish_deny=("ok.no",),
         subscribe_allow=("ok.>", "job work"),

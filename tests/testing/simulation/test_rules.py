@@ -13,16 +13,16 @@ from jsproto.jetstream.ordered.replay_check import ReplayWatch
 from jsproto.jetstream.ordered.resume_point import ResumePoint
 from jsproto.jetstream.pull.base import PullFeed
 from jsproto.jetstream.push.base import PushFeed
-from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn
+from jsproto.testing.simulation import RuleBroken, Simulation, SimulationReport, drawn
 from jsproto.testing.simulation.faults import Fault
-from jsproto.testing.simulation.oracle import Books
+from jsproto.testing.simulation.oracle import DeliveryRecord
 from jsproto.testing.simulation.scenario import CALM
 from jsproto.testing.simulation.trouble import FOREIGN
 
 SEEDS = range(12)
 
 
-def lived(seed: int, kind: str, *faults: Fault, **changes: object) -> Report:
+def lived(seed: int, kind: str, *faults: Fault, **changes: object) -> SimulationReport:
     """A world of one worker and three messages a second, in which these are all the faults there are."""
     scenario = evolve(
         drawn(seed, 0.05, (kind,)),
@@ -166,7 +166,7 @@ def test_a_consumer_that_is_made_anew_passes_over_no_message_that_a_replay_holds
 
 
 def test_what_a_replay_has_not_come_to_yet_is_owed_at_the_end_of_a_later_calm():
-    books = Books("W0")
+    books = DeliveryRecord("W0")
     books.settled([b"1", b"2"], paced=True)
 
     assert books.owed == [b"1", b"2"]

@@ -4,13 +4,21 @@ import pytest
 from attrs import evolve
 
 from jsproto.jetstream.pull.consume import Consume
-from jsproto.testing.simulation import Report, RuleBroken, Scenario, Simulation, drawn, fault_of, shrunk
+from jsproto.testing.simulation import (
+    RuleBroken,
+    Scenario,
+    Simulation,
+    SimulationReport,
+    drawn,
+    fault_of,
+    shrunk,
+)
 
 SCENARIO = drawn(11, 0.3)
 
 
-def report(failure: Exception | None, seconds: float = 500.0) -> Report:
-    return Report(
+def report(failure: Exception | None, seconds: float = 500.0) -> SimulationReport:
+    return SimulationReport(
         seed=1, seconds=seconds, hosts=1, readers=1, handed=0, stored=0, faults=0, digest=0, failure=failure
     )
 
@@ -18,7 +26,7 @@ def report(failure: Exception | None, seconds: float = 500.0) -> Report:
 def fails_with(*culprits: object):
     """A world that breaks a rule if all of these are there, and another rule if only one is."""
 
-    def run(scenario: Scenario) -> Report:
+    def run(scenario: Scenario) -> SimulationReport:
         there = [each in scenario.faults or each in scenario.works for each in culprits]
         if all(there):
             return report(RuleBroken("lost", "something"))

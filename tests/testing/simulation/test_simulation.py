@@ -19,12 +19,12 @@ from jsproto.jetstream.pull.pending_pulls import PendingPulls
 from jsproto.jetstream.status import EndReason
 from jsproto.testing.network import Restless
 from jsproto.testing.simserver.consumers.push_consumers import PushConsumer
-from jsproto.testing.simulation import Report, RuleBroken, Simulation, drawn, measured
+from jsproto.testing.simulation import RuleBroken, Simulation, SimulationReport, drawn, measured
 from jsproto.testing.simulation.faults import Fault
 from jsproto.testing.simulation.scenario import CALM
 
 
-def lived(seed: int, *kinds: str, hours: float = 0.05) -> Report:
+def lived(seed: int, *kinds: str, hours: float = 0.05) -> SimulationReport:
     scenario = drawn(seed, hours, kinds)
     return Simulation(scenario=evolve(scenario, rate=3.0, burst=3)).run()
 

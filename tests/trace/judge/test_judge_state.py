@@ -25,8 +25,8 @@ from jsproto.trace.observe import (
     pulls,
     requests,
 )
-from jsproto.trace.observe.facts import Pulled
-from jsproto.trace.observe.ledger import Link
+from jsproto.trace.observe.facts import PullIssued
+from jsproto.trace.observe.ledger import SeenLink
 from jsproto.trace.observe.observer import Observer
 from jsproto.wire import client_commands, frames, parser
 from jsproto.wire.client_commands import ClientCommandParser
@@ -59,7 +59,7 @@ SHAPE = {
     and (hasattr(each, "_fields") or hasattr(each, "__slots__"))
 }
 #: The checksum of all shapes in this version of the state.
-CHECKSUMS = {3: 0xB620AED4}
+CHECKSUMS = {4: 0x5D9836B4}
 MAGIC = kept(Lint()).split(b"\n", 1)[0] + b"\n"
 
 
@@ -119,7 +119,7 @@ def test_every_record_in_a_memory_has_its_shape_in_the_checksum(path):
         if each.__module__.startswith("jsproto.") and not issubclass(each, Enum)
     }
 
-    assert records >= {Lint, Observer, Link, ClientCommandParser, Parser}
+    assert records >= {Lint, Observer, SeenLink, ClientCommandParser, Parser}
     assert [each for each in records if (each.__module__, each.__qualname__) not in SHAPE] == []
 
 
@@ -132,8 +132,8 @@ def test_the_version_is_counted_up_when_a_record_changes():
 
 
 def test_the_shape_of_a_record_is_its_fields_or_its_slots():
-    assert SHAPE["jsproto.trace.observe.facts", "Pulled"] == Pulled._fields != ()
-    assert SHAPE["jsproto.trace.observe.ledger", "Link"] == Link.__slots__ != ()
+    assert SHAPE["jsproto.trace.observe.facts", "PullIssued"] == PullIssued._fields != ()
+    assert SHAPE["jsproto.trace.observe.ledger", "SeenLink"] == SeenLink.__slots__ != ()
     assert ["Due"] == [name for (_, name), shape in SHAPE.items() if not shape]  # each kind of it has some
 
 
@@ -146,14 +146,14 @@ def test_who_else_hears_is_not_kept():
     later.feed(1, Sent(at=0.0, conn="a", data=pull))
     assert heard == []
     judge.feed(1, Sent(at=0.0, conn="a", data=pull))
-    assert any(isinstance(fact, Pulled) for fact in heard)
+    assert any(isinstance(fact, PullIssued) for fact in heard)
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "in version 3.*new checkpoint"),
-        (b"jsproto-judge/2 0001e240\n", "in version 3.*new checkpoint"),
+        (b"", "in version 4.*new checkpoint"),
+        (b"jsproto-judge/3 0001e240\n", "in version 4.*new checkpoint"),
         (MAGIC, "EOFError"),
         (MAGIC + b"\x80\x05junk", "UnpicklingError"),
         (MAGIC + pickle.dumps([1]), "one of list"),

@@ -13,23 +13,23 @@ from jsproto.jetstream.status import EndReason
 from jsproto.trace.formats.recording import Happened, Received, Sent, Waited, Wished
 from jsproto.trace.observe.facts import (
     Acked,
-    Asked,
-    Blamed,
+    ApiErrorSeen,
+    ApiRequestSeen,
+    ConnectSeen,
     FlowAnswered,
-    GapKept,
+    GapNotRecovered,
     NoPull,
-    NotHeard,
     PingUnanswered,
     Published,
-    Pulled,
-    PullOver,
-    Refused,
-    SaidConnect,
-    SaidPub,
-    SaidSub,
-    SaidWord,
+    PubSeen,
+    PullEnded,
+    PullIssued,
+    ServerErrorSeen,
     Silence,
-    Subscribed,
+    SubscriptionNotRestored,
+    SubscriptionStarted,
+    SubSeen,
+    VerbSeen,
 )
 from jsproto.trace.observe.observer import MOST_LINKS, Observer
 
@@ -67,7 +67,7 @@ class Play:
 
     @property
     def pulls(self):
-        return [fact.pull for fact in self.told(Pulled)]
+        return [fact.pull for fact in self.told(PullIssued)]
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_link_is_ready_with_its_first_pong(play):
 def test_a_stale_link_blames_the_oldest_ping_and_no_other(play):
     play(*HELLO, 1.0, b"PING\r\n", 3.0, b"PING\r\n", 4.0, b"-ERR 'Stale Connection'\r\n", 60.0, b"PING\r\n")
 
-    assert [fact.text for fact in play.told(Blamed)] == ["Stale Connection"]
+    assert [fact.text for fact in play.told(ServerErrorSeen)] == ["Stale Connection"]
     assert [(fact.line, fact.after) for fact in play.told(PingUnanswered)] == [(6, 3.0)]
 
 
@@ -221,7 +221,10 @@ def test_the_end_of_an_unknown_subscription_and_words_without_effect_change_noth
 def test_a_second_subscription_of_a_sid_does_not_take_the_place_of_the_first(play):
     play(*HELLO, SUB, b">SUB b 2\r\n")
 
-    assert [fact.taken and fact.taken.subject for fact in play.told(Subscribed)] == [None, "_INBOX.p"]
+    assert [fact.taken and fact.taken.subject for fact in play.told(SubscriptionStarted)] == [
+        None,
+        "_INBOX.p",
+    ]
     assert play.observer.links[0].interests["2"].subject == "_INBOX.p"
 
 
@@ -238,7 +241,7 @@ def test_a_second_subscription_of_a_sid_does_not_take_the_place_of_the_first(pla
 def test_a_subscription_of_the_link_before_is_made_again_in_ten_seconds_or_missed(play, again, missed):
     play(*HELLO, b">SUB a 2\r\n", b">SUB _INBOX.q 3\r\n", "eof", 1.0, *HELLO, *again, 20.0, "oob")
 
-    assert [fact.interest.subject for fact in play.told(NotHeard)] == missed
+    assert [fact.interest.subject for fact in play.told(SubscriptionNotRestored)] == missed
 
 
 # ------------------------------------------------------------------------------------------------ deliveries and pulls
@@ -278,7 +281,7 @@ def test_a_pull_is_over_when_its_time_is(play):
     play(*HELLO, SUB, pull(5), 1.0, b"PING\r\n", 10.5, b"PING\r\n", pull(5), delivered(1))
 
     assert [each.got for each in play.pulls] == [0, 1]
-    assert [(fact.owed, fact.owed_bytes) for fact in play.told(Pulled)] == [(0, 0), (0, 0)]
+    assert [(fact.owed, fact.owed_bytes) for fact in play.told(PullIssued)] == [(0, 0), (0, 0)]
 
 
 def test_of_pulls_that_are_over_the_last_eight_are_kept(play):
@@ -315,26 +318,26 @@ def test_a_status_that_ends_all_pulls_leaves_those_as_they_are_that_ended_before
     assert ends[0] is EndReason.FILLED
     assert ends[1] is ends[2]
     assert ends[1] is not None
-    assert [fact.pull.status for fact in play.told(PullOver)] == ["409 Leadership Change"]
+    assert [fact.pull.status for fact in play.told(PullEnded)] == ["409 Leadership Change"]
 
 
 def test_a_status_that_comes_late_is_put_down_to_the_last_pull_of_its_inbox(play):
     play(*HELLO, SUB, pull(1), delivered(1), status("408 Request Timeout"))
 
-    assert [fact.pull is play.pulls[0] for fact in play.told(PullOver)] == [True]
+    assert [fact.pull is play.pulls[0] for fact in play.told(PullEnded)] == [True]
 
 
 def test_a_status_for_no_pull_and_one_that_ends_none_tell_nothing(play):
     play(*HELLO, SUB, status("404 No Messages"), pull(1), status("100 Idle Heartbeat"))
 
-    assert play.told(PullOver) == []
+    assert play.told(PullEnded) == []
 
 
 def test_refusals_are_counted_over_three_seconds(play):
     refused = [pull(), status("503")]
     play(*HELLO, SUB, *refused, 1.0, *refused, 3.5, *refused)
 
-    assert [fact.refusals for fact in play.told(PullOver)] == [1, 2, 2]
+    assert [fact.refusals for fact in play.told(PullEnded)] == [1, 2, 2]
 
 
 # ------------------------------------------------------------------------------------------------ what does not happen
@@ -403,13 +406,13 @@ def test_who_read_on_and_on_asks_on_the_new_link_too(play, pulls, then, told):
 def test_a_gap_is_kept_if_nothing_is_done_for_five_seconds(play, then, told):
     play(*HELLO, SUB, *described("CONSUMER.CREATE", ORDERED), delivered(1), delivered(4), *then, 6.0, "oob")
 
-    assert [(fact.expected, fact.seen) for fact in play.told(GapKept)] == told
+    assert [(fact.expected, fact.seen) for fact in play.told(GapNotRecovered)] == told
 
 
 def test_a_gap_that_nobody_listens_to_is_nobodys(play):
     play(*HELLO, SUB, *described("CONSUMER.CREATE", ORDERED), delivered(4, sid="9"), 6.0, "oob")
 
-    assert play.told(GapKept) == []
+    assert play.told(GapNotRecovered) == []
 
 
 # ------------------------------------------------------------------------------------------------ the API
@@ -423,8 +426,8 @@ def test_an_answer_with_an_error_is_told(play):
     )
     play(*answered("STREAM.INFO.S", b"", {"error": {"code": "?"}}))
 
-    assert [(fact.err_code, fact.text) for fact in play.told(Refused)] == [(10059, "not found"), (0, "")]
-    assert [fact.waiting for fact in play.told(Asked)] == [None, None]
+    assert [(fact.err_code, fact.text) for fact in play.told(ApiErrorSeen)] == [(10059, "not found"), (0, "")]
+    assert [fact.waiting for fact in play.told(ApiRequestSeen)] == [None, None]
 
 
 @pytest.mark.parametrize("answer", [b"what", {}, {"stream_name": "S", "name": "C"}, {"config": {}}])
@@ -432,7 +435,7 @@ def test_an_answer_that_describes_no_consumer_makes_none_known(play, answer):
     play(*HELLO, SUB, *answered("CONSUMER.INFO.S.C", b"", answer))
 
     assert play.observer.consumers == {}
-    assert play.told(Refused) == []
+    assert play.told(ApiErrorSeen) == []
 
 
 def test_an_answer_to_another_question_makes_no_consumer_known(play):
@@ -466,20 +469,20 @@ def test_nobody_is_said_to_listen_to_a_consumer_that_was_deleted(play):
     play(pub("$JS.API.CONSUMER.DELETE.S.C"), pub("$JS.API.CONSUMER.DELETE.S.X"), b">SUB d 5\r\n")
 
     made = play.observer.consumers["S", "C"]
-    assert [fact.consumer for fact in play.told(Subscribed)] == [None, made, None]
+    assert [fact.consumer for fact in play.told(SubscriptionStarted)] == [None, made, None]
 
 
 def test_subjects_of_jetstream_that_are_no_calls_are_messages_like_others(play):
     play(*HELLO, pub("$JS.EVENT.x"), pub("$JS.API.WHAT"), pub("$JS.API.CONSUMER.MSG.NEXT.S", b"", "r"))
 
     assert [fact.command.subject for fact in play.told(Published)] == ["$JS.EVENT.x"]
-    assert [fact.request.verb for fact in play.told(Asked)] == ["", "CONSUMER.MSG.NEXT"]
+    assert [fact.request.verb for fact in play.told(ApiRequestSeen)] == ["", "CONSUMER.MSG.NEXT"]
 
 
 def test_a_create_without_names_or_configuration_is_told_with_what_it_has(play):
     play(*HELLO, pub("$JS.API.CONSUMER.CREATE", {}), pub("$JS.API.CONSUMER.CREATE.S", b"what"))
 
-    assert [fact.request.names for fact in play.told(Asked)] == [(), ("S",)]
+    assert [fact.request.names for fact in play.told(ApiRequestSeen)] == [(), ("S",)]
     assert play.observer.links[0].creates == 1
 
 
@@ -532,7 +535,7 @@ def test_flow_control_that_was_never_asked_for_has_no_mark(play):
 def test_a_pull_of_a_lost_link_survives_on_its_server_and_its_cluster(play, info, found):
     play(*HELLO, SUB, pull(), "eof", "connected", info, SUB, pull(consumer="D"), pull())
 
-    survivors = [list(fact.survivors) for fact in play.told(Pulled)]
+    survivors = [list(fact.survivors) for fact in play.told(PullIssued)]
     assert survivors == [[], [], play.pulls[:1] if found else []]
 
 
@@ -540,12 +543,12 @@ def test_everything_that_is_said_is_told_first(play):
     play(*HELLO, SUB, pull())
 
     assert [type(fact) for fact in play.facts] == [
-        SaidConnect,
-        SaidWord,
-        SaidSub,
-        Subscribed,
-        SaidPub,
-        Pulled,
+        ConnectSeen,
+        VerbSeen,
+        SubSeen,
+        SubscriptionStarted,
+        PubSeen,
+        PullIssued,
     ]
 
 
@@ -567,7 +570,7 @@ def test_bytes_that_were_put_down_to_the_wrong_pull_are_moved_by_the_servers_num
 
     assert [(each.got, each.size) for each in play.pulls] == [(1, size // 2), (1, size // 2)]
     play(pull(1, max_bytes=1))
-    assert play.told(Pulled)[-1].owed_bytes == 500 - size // 2
+    assert play.told(PullIssued)[-1].owed_bytes == 500 - size // 2
 
 
 def test_a_pull_that_was_taken_for_filled_is_open_again_if_the_server_has_filled_another(play):
@@ -581,7 +584,7 @@ def test_a_pull_that_was_taken_for_filled_is_open_again_if_the_server_has_filled
 
     assert [(each.got, each.end) for each in play.pulls] == [(3, None), (2, EndReason.EXPIRED)]
     play(pull(1, "_INBOX.a"))
-    assert play.told(Pulled)[-1].owed == 1
+    assert play.told(PullIssued)[-1].owed == 1
     play(delivered(6))
     assert play.pulls[0].end is EndReason.FILLED
 
@@ -604,13 +607,13 @@ def test_what_comes_behind_a_standstill_belongs_to_the_pull_that_was_sent_before
     play(*HELLO, SUB, 1.0, pull(3), 60.0, pull(3), 61.0, *map(delivered, range(1, 5)))
 
     assert [each.got for each in play.pulls] == [3, 1]
-    assert [fact.owed for fact in play.told(Pulled)] == [0, 0]  # the client could know of none
+    assert [fact.owed for fact in play.told(PullIssued)] == [0, 0]  # the client could know of none
 
 
 def test_pulls_of_the_link_before_are_added_up(play):
     play(*HELLO, SUB, pull(3), pull(4), "eof", *HELLO, SUB, pull(5), pull(5))
 
-    assert [sum(each.left for each in fact.survivors) for fact in play.told(Pulled)] == [0, 0, 7, 7]
+    assert [sum(each.left for each in fact.survivors) for fact in play.told(PullIssued)] == [0, 0, 7, 7]
 
 
 def test_a_pull_is_told_of_a_message_of_its_own_consumer_even_if_its_time_is_up(play):
@@ -731,7 +734,7 @@ def test_very_many_readers_of_links_before_are_not_looked_through(play, monkeypa
 
     play(*HELLO, *many, "eof", *HELLO, SUB, pull(3))
 
-    assert play.told(Pulled)[-1].survivors == []
+    assert play.told(PullIssued)[-1].survivors == []
 
 
 def test_what_a_pull_with_bytes_has_too_little_of_comes_from_one_beside_it(play):

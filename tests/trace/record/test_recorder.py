@@ -13,7 +13,7 @@ from jsproto.errors import ConversationClosed, InvalidConfig
 from jsproto.jetstream.publish.window import PublishWindow
 from jsproto.signals import NEED_DATA
 from jsproto.testing import Pair, SimServer
-from jsproto.testing.simserver import Auth as Asked
+from jsproto.testing.simserver import Login as Asked
 from jsproto.trace.formats.reading import read_trace
 from jsproto.trace.formats.recording import INNER, Happened, Received, Sent, Wished
 from jsproto.trace.formats.redaction import Keep

@@ -84,7 +84,7 @@ class StreamAction(StreamEvent):
 
 @final
 @frozen(kw_only=True, repr=False)
-class ConsumerAction(ConsumerEvent):
+class ConsumerActionAdvisory(ConsumerEvent):
     """A consumer was made or deleted."""
 
     action: str = member(TEXT, "")
@@ -158,7 +158,7 @@ class GroupPinned(ConsumerEvent):
 
 @final
 @frozen(kw_only=True, repr=False)
-class BatchAbandoned(StreamEvent):
+class BatchAbandonedAdvisory(StreamEvent):
     """An atomic batch was given up: by silence of 10 s, a gap, or too many at once (2.12, ADR-50)."""
 
     batch: str = member(TEXT, "")
@@ -167,7 +167,7 @@ class BatchAbandoned(StreamEvent):
 
 @final
 @frozen(kw_only=True, repr=False)
-class Transfer(StreamEvent):
+class TransferAdvisory(StreamEvent):
     """A snapshot or restore began, or has ended; ``error`` if not well."""
 
     client: Mapping[str, object] | None = member(OBJECT)
@@ -209,7 +209,7 @@ _ADVISORY: Final = "io.nats.jetstream.advisory.v1."
 EVENTS: Final[Mapping[str, type[Event]]] = {
     f"{_ADVISORY}api_audit": ApiAudit,
     f"{_ADVISORY}api_limit_reached": ServerEvent,
-    f"{_ADVISORY}consumer_action": ConsumerAction,
+    f"{_ADVISORY}consumer_action": ConsumerActionAdvisory,
     f"{_ADVISORY}consumer_group_pinned": GroupPinned,
     f"{_ADVISORY}consumer_group_unpinned": GroupPinned,
     f"{_ADVISORY}consumer_leader_elected": LeaderElected,
@@ -219,14 +219,14 @@ EVENTS: Final[Mapping[str, type[Event]]] = {
     f"{_ADVISORY}max_deliver": MessageFate,
     f"{_ADVISORY}meta_rescue": ServerEvent,
     f"{_ADVISORY}nak": MessageFate,
-    f"{_ADVISORY}restore_complete": Transfer,
-    f"{_ADVISORY}restore_create": Transfer,
+    f"{_ADVISORY}restore_complete": TransferAdvisory,
+    f"{_ADVISORY}restore_create": TransferAdvisory,
     f"{_ADVISORY}server_out_of_space": ServerEvent,
     f"{_ADVISORY}server_removed": ServerEvent,
-    f"{_ADVISORY}snapshot_complete": Transfer,
-    f"{_ADVISORY}snapshot_create": Transfer,
+    f"{_ADVISORY}snapshot_complete": TransferAdvisory,
+    f"{_ADVISORY}snapshot_create": TransferAdvisory,
     f"{_ADVISORY}stream_action": StreamAction,
-    f"{_ADVISORY}stream_batch_abandoned": BatchAbandoned,
+    f"{_ADVISORY}stream_batch_abandoned": BatchAbandonedAdvisory,
     f"{_ADVISORY}stream_leader_elected": LeaderElected,
     f"{_ADVISORY}stream_quorum_lost": QuorumLost,
     f"{_ADVISORY}terminated": MessageFate,

@@ -1,7 +1,7 @@
 """Everything that an account has in JetStream, asked for in one go: what reports and backups are made of.
 
 Streams and consumers come and go while they are listed. A stream that is gone when its consumers are asked for is left out, as
-if it had gone before; what a cluster cannot say stays named in the lists (:class:`Listed`).
+if it had gone before; what a cluster cannot say stays named in the lists (:class:`Listing`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerInfo
 from jsproto.jetstream.api.config.stream import StreamInfo
 from jsproto.jetstream.api.errors import StreamNotFound
 from jsproto.jetstream.api.requests.manage import DEFAULT_TIMEOUT, consumers, streams
-from jsproto.jetstream.api.requests.paging import Listed
+from jsproto.jetstream.api.requests.paging import Listing
 from jsproto.jetstream.api.subjects import ApiSubjects
 
 
@@ -30,8 +30,8 @@ class Inventory:
         consumers: of each stream, by its name; empty if they were not asked for.
     """
 
-    streams: Listed[StreamInfo] = field(factory=Listed[StreamInfo])
-    consumers: Mapping[str, Listed[ConsumerInfo]] = field(factory=dict[str, Listed[ConsumerInfo]])
+    streams: Listing[StreamInfo] = field(factory=Listing[StreamInfo])
+    consumers: Mapping[str, Listing[ConsumerInfo]] = field(factory=dict[str, Listing[ConsumerInfo]])
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def inventory(
     if not with_consumers:
         return Inventory(streams=listed)
     there: list[StreamInfo] = []
-    found: dict[str, Listed[ConsumerInfo]] = {}
+    found: dict[str, Listing[ConsumerInfo]] = {}
     for info in listed:
         name = info.config.name
         try:
@@ -71,5 +71,5 @@ def inventory(
             continue
         there.append(info)
     gone = len(listed) - len(there)
-    kept = Listed(there, total=listed.total - gone, missing=listed.missing, offline=listed.offline)
+    kept = Listing(there, total=listed.total - gone, missing=listed.missing, offline=listed.offline)
     return Inventory(streams=kept, consumers=found)

@@ -6,7 +6,7 @@ Every request ends in a typed value or in one typed error that says what was ask
   setting to blame, where that is known (:mod:`jsproto.jetstream.api.validation.error_setting`);
 - ``JetStreamNotEnabled`` also when nobody answers at all (503): no JetStream there, or no such domain;
 - ``InvalidResponse``: what came is no answer to this question;
-- ``RequestTimeout``, ``Disconnected``, ``ConnectionClosed``, ``PermissionViolation``: thrown in by whoever steps it.
+- ``RequestTimeout``, ``ConnectionLost``, ``ConnectionClosed``, ``PermissionViolation``: thrown in by whoever steps it.
 
 Verbs that the server does not know are not answered at all, not even by 503, so every request has its timeout.
 """
@@ -39,7 +39,7 @@ from jsproto.jetstream.api.errors import (
     StreamNotFound,
     described,
 )
-from jsproto.jetstream.api.requests.paging import RACES, AskPage, Listed, name_of, pages, time_left
+from jsproto.jetstream.api.requests.paging import RACES, AskPage, Listing, name_of, pages, time_left
 from jsproto.jetstream.api.subjects import ApiSubjects
 from jsproto.jetstream.api.validation.api_level import REQUIRED, features, required_level
 from jsproto.jetstream.api.validation.error_setting import blamed
@@ -274,7 +274,7 @@ def delete_stream(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIM
 
 def stream_names(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
-) -> Steps[Listed[str]]:
+) -> Steps[Listing[str]]:
     """Names of all streams, or of those that store ``subject``. Raises `InvalidSubject`."""
     about = RequestContext(what="stream names", subject=subject)
     body = {"subject": subscription_subject(subject)} if subject else None
@@ -284,7 +284,7 @@ def stream_names(
 
 def streams(
     api: ApiSubjects, *, subject: str = "", timeout: float = DEFAULT_TIMEOUT
-) -> Steps[Listed[StreamInfo]]:
+) -> Steps[Listing[StreamInfo]]:
     """All streams, or those that store ``subject``; what a cluster could not say now is named in the result.
 
     Raises:
@@ -445,7 +445,7 @@ def delete_consumer(
     )
 
 
-def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listed[str]]:
+def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT) -> Steps[Listing[str]]:
     """Names of all consumers of a stream."""
     about = RequestContext(what="consumer names", stream=stream)
     ask = _asking(api.consumer_names(stream), about, AnswerType.CONSUMER_NAMES)
@@ -454,7 +454,7 @@ def consumer_names(api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TI
 
 def consumers(
     api: ApiSubjects, stream: str, *, timeout: float = DEFAULT_TIMEOUT
-) -> Steps[Listed[ConsumerInfo]]:
+) -> Steps[Listing[ConsumerInfo]]:
     """All consumers of a stream; what a cluster could not say now is named in the result."""
     about = RequestContext(what="list consumers", stream=stream)
     ask = _asking(api.consumer_list(stream), about, AnswerType.CONSUMER_LIST)

@@ -33,7 +33,7 @@ RACES: Final = 3
 
 
 @final
-class Listed(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
+class Listing(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
     """Everything that a list of the API has, in the order of names.
 
     Attributes:
@@ -53,7 +53,7 @@ class Listed(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no room for slots
         total: int | None = None,
         missing: Iterable[str] = (),
         offline: Mapping[str, str] | None = None,
-    ) -> Listed[T]:
+    ) -> Listing[T]:
         """The items, and the names that have none."""
         made = super().__new__(cls, items)
         made.total = len(made) if total is None else total
@@ -72,7 +72,7 @@ class _Shrunk(Exception):
 
 
 @final
-class _Reading:
+class _PageReading:
     """What was read of one list so far.
 
     Attributes:
@@ -119,7 +119,7 @@ def pages(
     body: Mapping[str, object] | None = None,
     *,
     timeout: float,
-) -> Steps[Listed[T]]:
+) -> Steps[Listing[T]]:
     """All pages of a list.
 
     Args:
@@ -135,9 +135,9 @@ def pages(
         RequestTimeout: the list did not end in time.
     """
     until = (yield from the_time()) + timeout
-    reading = _Reading()
+    reading = _PageReading()
     for _ in range(RACES):
-        reading = _Reading()
+        reading = _PageReading()
         try:
             while True:
                 left = yield from time_left(until, about, reading.place, reading.total)
@@ -150,7 +150,7 @@ def pages(
             continue
         break
     found = cast("dict[str, T]", reading.found)
-    return Listed(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
+    return Listing(found.values(), total=reading.total, missing=reading.missing, offline=reading.offline)
 
 
 def time_left(until: float, about: RequestContext, came: int, total: int | None) -> Steps[float]:

@@ -17,7 +17,7 @@ from attrs import evolve
 
 from jsproto.jetstream.api.errors import ApiLevelTooLow, JetStreamError
 from jsproto.jetstream.api.validation.api_level import Feature
-from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES, Finding
+from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, UPDATE_RULES, RuleViolation
 
 _UNKNOWN: Final = re.compile(r'unknown field "([A-Za-z0-9_]{1,64})"').search
 
@@ -75,7 +75,7 @@ BLAMED: Final[Mapping[int, str]] = {**_alone(), **_SERVERS}
 
 
 def blamed(
-    error: JetStreamError, found: Iterable[Finding], leveled: Iterable[Feature] = ()
+    error: JetStreamError, found: Iterable[RuleViolation], leveled: Iterable[Feature] = ()
 ) -> JetStreamError:
     """The same refusal, which says the setting to blame where that is known.
 

@@ -20,7 +20,7 @@ from jsproto.jetstream.api.patterns import collide
 from jsproto.jetstream.api.publishing.options import NOTHING_ASKED, PublishOptions
 from jsproto.jetstream.api.timestamps import nanoseconds
 from jsproto.jetstream.api.validation.facts import Facts
-from jsproto.jetstream.api.validation.rules import Finding, Given, Op, Rule, findings
+from jsproto.jetstream.api.validation.rules import ConfigRule, Given, Op, RuleViolation, findings
 from jsproto.wire.encoder import payload_bytes
 from jsproto.wire.headers import Headers
 from jsproto.wire.subjects import subject_matches
@@ -33,7 +33,7 @@ def check_publish(
     options: PublishOptions = NOTHING_ASKED,
     *,
     headers: Headers | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[RuleViolation, ...]:
     """What a stream of this configuration would refuse about a message; the first is what it would say.
 
     Args:
@@ -47,18 +47,18 @@ def check_publish(
     return tuple(findings(PUBLISH_RULES, _facts(config, subject, size, options)))
 
 
-def check_window(config: StreamConfig) -> tuple[Finding, ...]:
+def check_window(config: StreamConfig) -> tuple[RuleViolation, ...]:
     """What a stream of this configuration would refuse about any message, or never answer."""
     return tuple(findings(WINDOW_RULES, {setting: getattr(config, setting) for setting in _SETTINGS}))
 
 
-def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[Finding, ...]:
+def check_batching(config: StreamConfig, *, fast: bool = False) -> tuple[RuleViolation, ...]:
     """What a stream of this configuration would refuse about any atomic batch, or any fast one."""
     facts = {**{setting: getattr(config, setting) for setting in _SETTINGS}, "fast": fast, "atomic": not fast}
     return tuple(findings(BATCH_RULES, facts))
 
 
-def refuse(found: tuple[Finding, ...], stream: str) -> None:
+def refuse(found: tuple[RuleViolation, ...], stream: str) -> None:
     """Raise the first of what was found.
 
     Raises:
@@ -130,30 +130,30 @@ _SETTINGS: Final = (
 
 # fmt: off
 WINDOW_RULES: Final = (
-    Rule(0, "no_ack", "the stream acknowledges nothing, so no message of a window ever ends well", _set("no_ack")),
-    Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    ConfigRule(0, "no_ack", "the stream acknowledges nothing, so no message of a window ever ends well", _set("no_ack")),
+    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
 )
 BATCH_RULES: Final = (
-    Rule(0, "no_ack", "the stream acknowledges nothing, so no batch ever ends", _set("no_ack")),
-    Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
-    Rule(10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")),
-    Rule(10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")),
+    ConfigRule(0, "no_ack", "the stream acknowledges nothing, so no batch ever ends", _set("no_ack")),
+    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    ConfigRule(10174, "allow_atomic", "needed by an atomic batch", _set("atomic") + _unset("allow_atomic")),
+    ConfigRule(10205, "allow_batched", "needed by a fast batch", _set("fast") + _unset("allow_batched")),
 )
 PUBLISH_RULES: Final = (
-    Rule(0, "subject", "not stored by this stream", _set("elsewhere")),
-    Rule(0, "no_ack", "the stream acknowledges nothing; publish without waiting", _set("no_ack")),
-    Rule(10109, "sealed", "takes no messages any more", _set("sealed")),
-    Rule(10054, "size", "more bytes than max_msg_size", _set("too large")),
-    Rule(10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")),
-    Rule(10060, "expected_stream", "another stream than this", _set("other stream")),
-    Rule(10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")),
-    Rule(0, "subject_delete_marker_ttl", "the stream would make a shorter time to live as long as this", _set("short ttl")),
-    Rule(10169, "allow_msg_counter", "takes nothing but incr", _set("allow_msg_counter") + _unset("incr")),
-    Rule(10188, "allow_msg_schedules", "needed by a schedule", _set("schedule") + _unset("allow_msg_schedules")),
-    Rule(10188, "allow_msg_schedules", "needed to cancel a schedule", _set("cancel_schedule") + _unset("allow_msg_schedules")),
-    Rule(10190, "schedule target", "not stored by this stream", _set("target elsewhere")),
-    Rule(10203, "schedule source", "not stored by this stream", _set("source elsewhere")),
-    Rule(10111, "allow_rollup_hdrs", "needed by rollup", _set("rollup") + _unset("allow_rollup_hdrs")),
-    Rule(10111, "deny_purge", "excludes rollup", _set("rollup", "deny_purge")),
+    ConfigRule(0, "subject", "not stored by this stream", _set("elsewhere")),
+    ConfigRule(0, "no_ack", "the stream acknowledges nothing; publish without waiting", _set("no_ack")),
+    ConfigRule(10109, "sealed", "takes no messages any more", _set("sealed")),
+    ConfigRule(10054, "size", "more bytes than max_msg_size", _set("too large")),
+    ConfigRule(10168, "allow_msg_counter", "needed by incr", _set("incr") + _unset("allow_msg_counter")),
+    ConfigRule(10060, "expected_stream", "another stream than this", _set("other stream")),
+    ConfigRule(10166, "allow_msg_ttl", "needed by a time to live", _set("ttl") + _unset("allow_msg_ttl")),
+    ConfigRule(0, "subject_delete_marker_ttl", "the stream would make a shorter time to live as long as this", _set("short ttl")),
+    ConfigRule(10169, "allow_msg_counter", "takes nothing but incr", _set("allow_msg_counter") + _unset("incr")),
+    ConfigRule(10188, "allow_msg_schedules", "needed by a schedule", _set("schedule") + _unset("allow_msg_schedules")),
+    ConfigRule(10188, "allow_msg_schedules", "needed to cancel a schedule", _set("cancel_schedule") + _unset("allow_msg_schedules")),
+    ConfigRule(10190, "schedule target", "not stored by this stream", _set("target elsewhere")),
+    ConfigRule(10203, "schedule source", "not stored by this stream", _set("source elsewhere")),
+    ConfigRule(10111, "allow_rollup_hdrs", "needed by rollup", _set("rollup") + _unset("allow_rollup_hdrs")),
+    ConfigRule(10111, "deny_purge", "excludes rollup", _set("rollup", "deny_purge")),
 )
 # fmt: on

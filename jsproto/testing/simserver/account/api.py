@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from jsproto.testing.simserver.account.consumer_api import ConsumerApi
-from jsproto.testing.simserver.account.jetstream import API_PREFIX, JetStream
+from jsproto.testing.simserver.account.jetstream import API_PREFIX, SimJetStream
 from jsproto.testing.simserver.account.stream_api import StreamApi
 from jsproto.testing.simserver.requests.envelope import (
     CLUSTERED,
@@ -21,7 +21,7 @@ from jsproto.testing.simserver.requests.envelope import (
     TYPE,
     VERBS,
     ZEROES,
-    Answer,
+    ApiAnswer,
     UnheardError,
     dump,
     verb_of,
@@ -43,11 +43,11 @@ _LIMITS: Final[Table] = {
 
 
 class Api:
-    """Answers JSON requests about one :class:`JetStream`."""
+    """Answers JSON requests about one :class:`SimJetStream`."""
 
     __slots__ = ("_jetstream", "_verbs")
 
-    def __init__(self, jetstream: JetStream, server_name: str) -> None:
+    def __init__(self, jetstream: SimJetStream, server_name: str) -> None:
         self._jetstream = jetstream
         self._verbs: dict[str, Callable[[list[str], bytes, int], Table]] = {
             "INFO": self._account_info,
@@ -55,7 +55,7 @@ class Api:
             **ConsumerApi(jetstream).verbs,
         }
 
-    def answer(self, subject: str, block: bytes | None, body: bytes, now: int) -> Answer | None:
+    def answer(self, subject: str, block: bytes | None, body: bytes, now: int) -> ApiAnswer | None:
         """The answer, or ``None`` where the server stays silent."""
         jetstream = self._jetstream
         found = verb_of(subject[len(API_PREFIX) :].split("."))
@@ -77,7 +77,7 @@ class Api:
                 jetstream.not_modelled.append(f"{subject}: {refused.refusal.text}")
             answer["error"] = refused.refusal.body()
             answer.update(ZEROES.get(verb, {}))
-        return Answer(dump(answer), two_blanks=verb in SAID_BY_CONSUMERS)
+        return ApiAnswer(dump(answer), two_blanks=verb in SAID_BY_CONSUMERS)
 
     def _admit(self, verb: str, block: bytes | None) -> None:
         """What stops a request before its verb is looked at."""

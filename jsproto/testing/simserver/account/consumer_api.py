@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from jsproto.jetstream.api.patterns import collide, within
-from jsproto.testing.simserver.account.jetstream import JetStream
-from jsproto.testing.simserver.consumers.consumers import Consumer
+from jsproto.testing.simserver.account.jetstream import SimJetStream
+from jsproto.testing.simserver.consumers.consumers import SimConsumer
 from jsproto.testing.simserver.consumers.pull_consumers import PullConsumer
 from jsproto.testing.simserver.requests.checks import refused_consumer
 from jsproto.testing.simserver.requests.configs import consumer_config, invalid_json
@@ -19,7 +19,7 @@ from jsproto.testing.simserver.requests.envelope import (
     page_of,
 )
 from jsproto.testing.simserver.requests.requests import asked_if_any, asked_of, asked_plainly, is_empty
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, integers, table, text, texts
 from jsproto.testing.simserver.values.gotime import parse_rfc3339, rfc3339
@@ -45,7 +45,7 @@ class ConsumerApi:
 
     __slots__ = ("_jetstream", "verbs")
 
-    def __init__(self, jetstream: JetStream) -> None:
+    def __init__(self, jetstream: SimJetStream) -> None:
         self._jetstream = jetstream
         self.verbs: Mapping[str, Callable[[list[str], bytes, int], Table]] = {
             "CONSUMER.CREATE": self._consumer_create,
@@ -59,7 +59,7 @@ class ConsumerApi:
             "CONSUMER.RESET": self._consumer_reset,
         }
 
-    def _consumer(self, names: list[str]) -> tuple[Stream, Consumer]:
+    def _consumer(self, names: list[str]) -> tuple[SimStream, SimConsumer]:
         stream = self._jetstream.stream(names[0])
         consumer = self._jetstream.consumers[stream.name].get(names[1])
         if consumer is None:
@@ -101,7 +101,7 @@ class ConsumerApi:
             raise RefusedError(refusals.NAME_MISMATCH)
         return asked, dict(table(asked.get("config")))
 
-    def _create(self, stream: Stream, name: str, request: Table, asked: Table, now: int) -> Table:
+    def _create(self, stream: SimStream, name: str, request: Table, asked: Table, now: int) -> Table:
         action, pedantic = text(request, "action"), request.get("pedantic") is True
         jetstream, profile = self._jetstream, self._jetstream.profile
         config = consumer_config(asked, profile, ephemeral=not text(asked, "durable_name"))
@@ -142,13 +142,13 @@ class ConsumerApi:
         jetstream.started(stream, consumer, now)
         return about
 
-    def _check_filter(self, stream: Stream, config: Table) -> None:
+    def _check_filter(self, stream: SimStream, config: Table) -> None:
         one = text(config, "filter_subject")
         judged = self._jetstream.profile.filter_within_stream
         if one and judged and not any(within(one, each) or within(each, one) for each in stream.subjects):
             raise RefusedError(refusals.FILTER_NOT_SUBSET)
 
-    def _check_room(self, stream: Stream, config: Table) -> None:
+    def _check_room(self, stream: SimStream, config: Table) -> None:
         """A new consumer: is there room for it?"""
         others = self._jetstream.consumers[stream.name].values()
         limit = integer(stream.config, "max_consumers")
@@ -157,7 +157,7 @@ class ConsumerApi:
         if 0 <= limit <= len(others):
             raise RefusedError(refusals.MAX_CONSUMERS)
 
-    def _check_workqueue(self, stream: Stream, config: Table) -> None:
+    def _check_workqueue(self, stream: SimStream, config: Table) -> None:
         """Whether a work queue stays one."""
         others = self._jetstream.consumers[stream.name].values()
         if stream.retention != "workqueue" or not others:
@@ -166,14 +166,14 @@ class ConsumerApi:
             raise RefusedError(refusals.WORKQUEUE_UNFILTERED)
         self._check_unique(stream, config)
 
-    def _check_unique(self, stream: Stream, config: Table, name: str = "") -> None:
+    def _check_unique(self, stream: SimStream, config: Table, name: str = "") -> None:
         filters = _filters(config)
         for other in self._jetstream.consumers[stream.name].values():
             theirs = _filters(other.config) or [">"]
             if other.name != name and any(collide(one, each) for one in theirs for each in filters):
                 raise RefusedError(refusals.WORKQUEUE_NOT_UNIQUE)
 
-    def _update(self, stream: Stream, consumer: Consumer, config: Table, action: str, now: int) -> bool:
+    def _update(self, stream: SimStream, consumer: SimConsumer, config: Table, action: str, now: int) -> bool:
         """Update a consumer; answers whether it then looks for messages."""
         if config == consumer.config:
             return False
@@ -200,7 +200,7 @@ class ConsumerApi:
             raise RefusedError(refusals.CONSUMER_CREATE.about("max waiting can not be updated"))
         return self._jetstream.reconfigured_consumer(stream, consumer, config, now)
 
-    def _consumer_about(self, consumer: Consumer, now: int, *, listed: bool = False) -> Table:
+    def _consumer_about(self, consumer: SimConsumer, now: int, *, listed: bool = False) -> Table:
         info = consumer.info(now)
         config = table(info["config"])
         info["config"] = {**config, **metadata_of(config, self._jetstream.profile, listed=listed)}

@@ -14,9 +14,9 @@ import copy
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from jsproto.testing.simserver.account.jetstream import JetStream
-    from jsproto.testing.simserver.consumers.consumers import Consumer
-    from jsproto.testing.simserver.streams.streams import Stream
+    from jsproto.testing.simserver.account.jetstream import SimJetStream
+    from jsproto.testing.simserver.consumers.consumers import SimConsumer
+    from jsproto.testing.simserver.streams.streams import SimStream
 
 
 @final
@@ -30,7 +30,7 @@ class Image:
 
     __slots__ = ("_consumers", "_consumers_only", "_streams")
 
-    def __init__(self, jetstream: JetStream, *, consumers_only: bool = False) -> None:
+    def __init__(self, jetstream: SimJetStream, *, consumers_only: bool = False) -> None:
         shared: list[object] = [jetstream, jetstream.router, jetstream.lottery, jetstream.profile]
         for stream in jetstream.streams.values():
             shared += (
@@ -38,10 +38,10 @@ class Image:
             )  # messages at rest never change
         memo: dict[int, object] = {id(each): each for each in shared}
         self._consumers_only = consumers_only
-        self._streams: dict[str, Stream] = copy.deepcopy(jetstream.streams, memo)
-        self._consumers: dict[str, dict[str, Consumer]] = copy.deepcopy(jetstream.consumers, memo)
+        self._streams: dict[str, SimStream] = copy.deepcopy(jetstream.streams, memo)
+        self._consumers: dict[str, dict[str, SimConsumer]] = copy.deepcopy(jetstream.consumers, memo)
 
-    def restore(self, jetstream: JetStream, now: int) -> None:
+    def restore(self, jetstream: SimJetStream, now: int) -> None:
         """The disk is as it was; to be called while the server is down. What was made since and is whole stays."""
         if not self._consumers_only:
             for stream in list(jetstream.streams.values()):

@@ -14,15 +14,15 @@ from typing import Final
 
 from jsproto.core.connection.deadlines import DeadlineHeap
 from jsproto.jetstream.api.patterns import collide
-from jsproto.testing.simserver.account.routing import Lottery, Router
+from jsproto.testing.simserver.account.routing import InterestRouter, Lottery
 from jsproto.testing.simserver.consumers.acks import PREFIX as ACK_PREFIX
 from jsproto.testing.simserver.consumers.acks import Mistaken, parse_ack_subject
-from jsproto.testing.simserver.consumers.consumers import Consumer
+from jsproto.testing.simserver.consumers.consumers import SimConsumer
 from jsproto.testing.simserver.consumers.outlet import Surroundings
 from jsproto.testing.simserver.consumers.pull_consumers import PullConsumer
 from jsproto.testing.simserver.consumers.push_consumers import FLOW_PREFIX, PushConsumer
 from jsproto.testing.simserver.streams.direct_gets import DirectGet
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, text
 from jsproto.testing.simserver.values.profile import Profile
@@ -36,7 +36,7 @@ _DIRECT: Final = "DIRECT.GET."
 _REMEMBERED: Final = 4096
 
 
-class JetStream:
+class SimJetStream:
     """Streams and consumers of the one account that the model has."""
 
     __slots__ = (
@@ -66,15 +66,21 @@ class JetStream:
     )
 
     def __init__(
-        self, profile: Profile, router: Router, lottery: Lottery, *, domain: str = "", v2: bool = False
+        self,
+        profile: Profile,
+        router: InterestRouter,
+        lottery: Lottery,
+        *,
+        domain: str = "",
+        v2: bool = False,
     ) -> None:
         self.profile = profile
         self.router = router
         self.lottery = lottery
         self.domain = domain
         self.v2 = v2 and profile.ack_v2
-        self.streams: dict[str, Stream] = {}
-        self.consumers: dict[str, dict[str, Consumer]] = {}
+        self.streams: dict[str, SimStream] = {}
+        self.consumers: dict[str, dict[str, SimConsumer]] = {}
         #: ``False`` while the server is a lame duck whose JetStream has gone already.
         self.serving = True
         #: Nothing can be stored.
@@ -87,36 +93,36 @@ class JetStream:
         self.mistaken: list[Mistaken] = []
         #: The newest consumers that were made: when, and their names.
         self.made: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
-        self._reach: dict[str, Stream | None] = {}
+        self._reach: dict[str, SimStream | None] = {}
         #: Some stream may listen to subjects of the server's own.
         self._takes_own = False
         #: Whose deadlines have to be planned anew: streams with all of their consumers, or a consumer.
-        self._moved: dict[Stream | Consumer, None] = {}
+        self._moved: dict[SimStream | SimConsumer, None] = {}
         #: Push consumers by their deliver subject, ``None`` when somebody has to look again.
-        self._pushed: dict[str, list[tuple[Stream, PushConsumer]]] | None = {}
+        self._pushed: dict[str, list[tuple[SimStream, PushConsumer]]] | None = {}
         self._agenda = DeadlineHeap()
-        self._keys: dict[Stream | Consumer, int] = {}
-        self._by_key: dict[int, Stream | Consumer] = {}
+        self._keys: dict[SimStream | SimConsumer, int] = {}
+        self._by_key: dict[int, SimStream | SimConsumer] = {}
         self._next_key = 0
         self._now = 0
 
     # ------------------------------------------------------------------------------------------------ streams
 
-    def add_stream(self, config: Table, now: int) -> Stream:
+    def add_stream(self, config: Table, now: int) -> SimStream:
         """A new stream under a checked configuration."""
-        stream = Stream(config, self.profile, now, self.domain, tell=self._told)
+        stream = SimStream(config, self.profile, now, self.domain, tell=self._told)
         self.streams[stream.name] = stream
         self.consumers[stream.name] = {}
         self._listen_anew()
         return stream
 
-    def reconfigured(self, stream: Stream, now: int) -> None:
+    def reconfigured(self, stream: SimStream, now: int) -> None:
         """A stream has a new configuration."""
         self._listen_anew()
         stream.enforce(now)
         self.refresh(stream)
 
-    def remove_stream(self, stream: Stream, now: int) -> None:
+    def remove_stream(self, stream: SimStream, now: int) -> None:
         """Delete a stream with its consumers; their pulls end with 409 Consumer Deleted."""
         for consumer in list(self.consumers[stream.name].values()):
             self.remove_consumer(stream, consumer, now, settle=False)
@@ -124,7 +130,7 @@ class JetStream:
         self._unplan(stream)
         self._listen_anew()
 
-    def stream(self, name: str) -> Stream:
+    def stream(self, name: str) -> SimStream:
         """The stream of this name.
 
         Raises:
@@ -142,7 +148,7 @@ class JetStream:
             collide(f"{_OWN}>", subject) for stream in self.streams.values() for subject in stream.subjects
         )
 
-    def reaches(self, subject: str) -> Stream | None:
+    def reaches(self, subject: str) -> SimStream | None:
         """The stream that listens on ``subject``."""
         reach = self._reach
         if subject in reach:
@@ -155,7 +161,7 @@ class JetStream:
 
     # ------------------------------------------------------------------------------------------------ consumers
 
-    def add_consumer(self, stream: Stream, name: str, config: Table, now: int) -> Consumer:
+    def add_consumer(self, stream: SimStream, name: str, config: Table, now: int) -> SimConsumer:
         """A new consumer under a checked configuration; it delivers nothing before it is `started`."""
         kind = PushConsumer if text(config, "deliver_subject") else PullConsumer
         around = Surroundings(self.router, self.profile, v2=self.v2, domain=self.domain)
@@ -166,7 +172,7 @@ class JetStream:
         self._pushed = None
         return consumer
 
-    def started(self, stream: Stream, consumer: Consumer, now: int) -> None:
+    def started(self, stream: SimStream, consumer: SimConsumer, now: int) -> None:
         """A consumer begins, or looks for messages anew."""
         consumer.turned(now)
         self.refresh(stream)
@@ -184,14 +190,16 @@ class JetStream:
             consumer.interest_changed(now)
             self.refresh(stream)
 
-    def reconfigured_consumer(self, stream: Stream, consumer: Consumer, config: Table, now: int) -> bool:
+    def reconfigured_consumer(
+        self, stream: SimStream, consumer: SimConsumer, config: Table, now: int
+    ) -> bool:
         """A consumer has a new configuration; answers whether it then looks for messages."""
         self._pushed = None
         turns = consumer.configure(config, now)
         self.refresh(stream)
         return turns
 
-    def replace_consumer(self, stream: Stream, consumer: Consumer, now: int) -> None:
+    def replace_consumer(self, stream: SimStream, consumer: SimConsumer, now: int) -> None:
         """A consumer is as it was at some time before: the server was down, and this is what its disk held."""
         self._unplan(self.consumers[stream.name][consumer.name])
         self._pushed = None
@@ -200,7 +208,9 @@ class JetStream:
         consumer.restarted(now)
         self.refresh(stream)
 
-    def remove_consumer(self, stream: Stream, consumer: Consumer, now: int, *, settle: bool = True) -> None:
+    def remove_consumer(
+        self, stream: SimStream, consumer: SimConsumer, now: int, *, settle: bool = True
+    ) -> None:
         """Delete a consumer; its pulls end with 409 Consumer Deleted."""
         del self.consumers[stream.name][consumer.name]
         del stream.followers[consumer.name]
@@ -263,7 +273,7 @@ class JetStream:
         self.router.say(subject, block, payload)
         self.accept(subject, "", block, payload, self._now)
 
-    def _settled(self, stream: Stream, now: int) -> None:
+    def _settled(self, stream: SimStream, now: int) -> None:
         """A stream has changed: tell which batches it has abandoned, and plan anew."""
         abandoned = stream.batches.abandoned
         if abandoned:
@@ -354,18 +364,18 @@ class JetStream:
 
     # ------------------------------------------------------------------------------------------------ time
 
-    def refresh(self, stream: Stream) -> None:
+    def refresh(self, stream: SimStream) -> None:
         """The deadlines of this stream and its consumers may have moved: they are planned anew before anybody looks."""
         self._moved[stream] = None
 
-    def _turned(self, consumer: Consumer) -> None:
+    def _turned(self, consumer: SimConsumer) -> None:
         """The deadlines of this consumer may have moved, and, where messages leave that are done with, those of its stream."""
         stream = consumer.stream
         self._moved[consumer if stream.retention == "limits" else stream] = None
 
     def _replan(self) -> None:
         for owner in self._moved:
-            if isinstance(owner, Stream):
+            if isinstance(owner, SimStream):
                 if self.streams.get(owner.name) is owner:
                     self._plan(owner)
                     for consumer in self.consumers[owner.name].values():
@@ -389,7 +399,7 @@ class JetStream:
             if key is None:
                 return
             owner = self._by_key[key]
-            if isinstance(owner, Stream):
+            if isinstance(owner, SimStream):
                 owner.ticked(now)
                 self._settled(owner, now)
                 continue
@@ -399,7 +409,7 @@ class JetStream:
             else:
                 self._turned(owner)
 
-    def _plan(self, owner: Stream | Consumer) -> None:
+    def _plan(self, owner: SimStream | SimConsumer) -> None:
         key = self._keys.get(owner)
         at = owner.deadline()
         if key is None:
@@ -411,7 +421,7 @@ class JetStream:
             self._by_key[key] = owner
         self._agenda.put(key, at)
 
-    def _unplan(self, owner: Stream | Consumer) -> None:
+    def _unplan(self, owner: SimStream | SimConsumer) -> None:
         key = self._keys.pop(owner, None)
         if key is not None:
             self._agenda.put(key, None)
@@ -428,7 +438,7 @@ class JetStream:
         self.serving = False
         return told
 
-    def take_back(self, streams: dict[str, Stream], consumers: dict[str, dict[str, Consumer]]) -> None:
+    def take_back(self, streams: dict[str, SimStream], consumers: dict[str, dict[str, SimConsumer]]) -> None:
         """What the disk holds of streams and consumers, once all that were there are removed."""
         self._pushed = None
         self.streams.update(streams)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from jsproto.testing.simserver.values.documents import Table
 from jsproto.testing.simserver.values.gotime import rfc3339
 from jsproto.testing.simserver.values.profile import Profile
-from jsproto.testing.simserver.values.subjects import NOBODY, Interest
+from jsproto.testing.simserver.values.subjects import NOBODY, InterestTable
 
 _BITS: Final = 2**64 - 1
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -50,7 +50,7 @@ class Receiver(Protocol):
 
     def deliver(
         self,
-        sub: Subscription,
+        sub: SimSubscription,
         subject: str,
         reply: str,
         block: bytes | None,
@@ -61,7 +61,7 @@ class Receiver(Protocol):
         """Write one message for ``sub``."""
 
 
-class Subscription:
+class SimSubscription:
     """Interest of one connection. ``limit`` counts messages from the beginning; 0 is no limit."""
 
     __slots__ = ("delivered", "limit", "queue", "receiver", "sid", "subject")
@@ -75,13 +75,13 @@ class Subscription:
         self.delivered = 0
 
 
-class Router:
+class InterestRouter:
     """All interest of the server, and the ways to reach it."""
 
     __slots__ = ("_lottery", "_profile", "interest")
 
     def __init__(self, profile: Profile, lottery: Lottery) -> None:
-        self.interest: Interest[Subscription] = Interest()
+        self.interest: InterestTable[SimSubscription] = InterestTable()
         self._profile = profile
         self._lottery = lottery
 
@@ -158,6 +158,6 @@ class Router:
         return bool(chosen)
 
 
-def _others(origin: Receiver, subs: tuple[Subscription, ...]) -> tuple[Subscription, ...]:
+def _others(origin: Receiver, subs: tuple[SimSubscription, ...]) -> tuple[SimSubscription, ...]:
     """Without those of the sender, who does not want its own messages back."""
     return tuple(sub for sub in subs if sub.receiver is not origin)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from jsproto.jetstream.api.patterns import collide
-from jsproto.testing.simserver.account.jetstream import JetStream
+from jsproto.testing.simserver.account.jetstream import SimJetStream
 from jsproto.testing.simserver.requests.checks import refused_stream
 from jsproto.testing.simserver.requests.configs import stream_config
 from jsproto.testing.simserver.requests.envelope import (
@@ -19,7 +19,7 @@ from jsproto.testing.simserver.requests.envelope import (
 )
 from jsproto.testing.simserver.requests.requests import asked_if_any, asked_of, is_empty
 from jsproto.testing.simserver.streams.store import Stored
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, table, text, texts
 from jsproto.testing.simserver.values.gotime import rfc3339
@@ -35,7 +35,7 @@ class StreamApi:
 
     __slots__ = ("_jetstream", "_server_name", "verbs")
 
-    def __init__(self, jetstream: JetStream, server_name: str) -> None:
+    def __init__(self, jetstream: SimJetStream, server_name: str) -> None:
         self._jetstream = jetstream
         self._server_name = server_name
         self.verbs: Mapping[str, Callable[[list[str], bytes, int], Table]] = {
@@ -123,7 +123,7 @@ class StreamApi:
         cluster = {"cluster": {"leader": self._server_name}} if self._jetstream.profile.timestamps else {}
         return {**paging, **about, **cluster, **ts}
 
-    def _about(self, stream: Stream, now: int, *, listed: bool = False) -> Table:
+    def _about(self, stream: SimStream, now: int, *, listed: bool = False) -> Table:
         about: Table = {
             "config": {**stream.config, **metadata_of(stream.config, self._jetstream.profile, listed=listed)},
             "created": rfc3339(stream.created),
@@ -143,7 +143,7 @@ class StreamApi:
         streams = [self._about(stream, now, listed=True) for stream in self._chosen(asked)]
         return page_of(streams, integer(asked, "offset"), LIST_LIMIT, "streams")
 
-    def _chosen(self, asked: Table) -> list[Stream]:
+    def _chosen(self, asked: Table) -> list[SimStream]:
         pattern = text(asked, "subject")
         streams = [self._jetstream.streams[name] for name in sorted(self._jetstream.streams)]
         return [

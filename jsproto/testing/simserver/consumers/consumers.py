@@ -23,7 +23,7 @@ from jsproto.testing.simserver.consumers.pace import DeliveryPace
 from jsproto.testing.simserver.consumers.record import Record, StoredPosition
 from jsproto.testing.simserver.consumers.settling import GRACE, Settling
 from jsproto.testing.simserver.streams.store import Stored
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, text
 from jsproto.testing.simserver.values.gotime import SECOND, earlier, parse_rfc3339, rfc3339, to_nanos
 from jsproto.testing.simserver.values.headers import header, with_headers
@@ -32,7 +32,7 @@ from jsproto.testing.simserver.values.headers import header, with_headers
 Handing: TypeAlias = tuple[str, Stored, str, bytes | None, bytes, int]
 
 
-class Consumer(Settling):
+class SimConsumer(Settling):
     """One consumer of a stream, whoever its messages go to."""
 
     __slots__ = (
@@ -49,7 +49,7 @@ class Consumer(Settling):
         "in_memory",
     )
 
-    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
         super().__init__(name, config, stream, around.outlet, around.profile)
         self.created = now
         #: A restart of the server loses it.

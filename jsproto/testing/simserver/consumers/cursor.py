@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsproto.jetstream.api.patterns import within
 from jsproto.testing.simserver.streams.store import Stored
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, text, texts
 from jsproto.testing.simserver.values.gotime import parse_rfc3339
 from jsproto.testing.simserver.values.profile import Profile
@@ -34,7 +34,7 @@ class Cursor:
         "next_seq",
     )
 
-    def __init__(self, stream: Stream, config: Table, profile: Profile) -> None:
+    def __init__(self, stream: SimStream, config: Table, profile: Profile) -> None:
         self._stream = stream
         self._profile = profile
         self._skips: list[int] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jsproto.testing.simserver.consumers.advisories import Advisories
-from jsproto.testing.simserver.consumers.pulls import Pull
+from jsproto.testing.simserver.consumers.pulls import WaitingPull
 from jsproto.testing.simserver.values.documents import Table, integer, text, texts
 from jsproto.testing.simserver.values.gotime import rfc3339
 from jsproto.testing.simserver.values.headers import with_headers
@@ -73,7 +73,7 @@ class Priorities:
 
     # ------------------------------------------------------------------------------------------------ pulls
 
-    def admit(self, pull: Pull, now: int) -> tuple[list[str], bool]:
+    def admit(self, pull: WaitingPull, now: int) -> tuple[list[str], bool]:
         """Check a new pull against the policy: what it is to be told, and whether it may wait all the same."""
         if not pull.formal or self._profile.number < (2, 11):
             return [], True
@@ -87,7 +87,7 @@ class Priorities:
         refused = self._refused(pull, now)
         return ([*told, refused], False) if refused else (told, True)
 
-    def _refused(self, pull: Pull, now: int) -> str:
+    def _refused(self, pull: WaitingPull, now: int) -> str:
         if self._profile.prioritized and not 0 <= pull.priority <= 9:
             return "400 Bad Request - Priority must be between 0 and 9"
         if not self.policy:
@@ -102,17 +102,17 @@ class Priorities:
             return "423 Nats-Pin-Id mismatch"
         return ""
 
-    def judge(self, pending: int, unacknowledged: int, now: int) -> Callable[[Pull], bytes | bool]:
+    def judge(self, pending: int, unacknowledged: int, now: int) -> Callable[[WaitingPull], bytes | bool]:
         """The judge over pulls for one message, as the queue wants it; ``pending`` counts this message too."""
 
-        def verdict(pull: Pull) -> bytes | bool:
+        def verdict(pull: WaitingPull) -> bytes | bool:
             if self.pins:
                 return self._pinned(pull, now)
             return self.policy != "overflow" or self._overflows(pull, pending, unacknowledged)
 
         return verdict
 
-    def _overflows(self, pull: Pull, pending: int, unacknowledged: int) -> bool:
+    def _overflows(self, pull: WaitingPull, pending: int, unacknowledged: int) -> bool:
         wanted = [
             least <= seen
             for least, seen in ((pull.min_pending, pending), (pull.min_ack_pending, unacknowledged))
@@ -120,7 +120,7 @@ class Priorities:
         ]
         return (any(wanted) or not wanted) if self._profile.overflow_either else all(wanted)
 
-    def _pinned(self, pull: Pull, now: int) -> bytes | bool:
+    def _pinned(self, pull: WaitingPull, now: int) -> bytes | bool:
         if not self._pin and not pull.id:
             if pull.group:
                 self._pin = pull.id = self._name(22)
@@ -132,7 +132,7 @@ class Priorities:
             return True
         return self._stale(pull) if pull.id else False
 
-    def _stale(self, pull: Pull) -> bytes:
+    def _stale(self, pull: WaitingPull) -> bytes:
         pending = pull.pending if self._profile.wrong_pin_headers else b""
         return b"NATS/1.0 423 Nats-Wrong-Pin-Id\r\n" + pending + b"\r\n"
 

@@ -7,26 +7,26 @@ groups), what is answered at once, and what becomes of pulls when the loop comes
 from __future__ import annotations
 
 from jsproto.testing.simserver.consumers.acks import AckAddress
-from jsproto.testing.simserver.consumers.consumers import Consumer, Handing
+from jsproto.testing.simserver.consumers.consumers import Handing, SimConsumer
 from jsproto.testing.simserver.consumers.outlet import Surroundings
 from jsproto.testing.simserver.consumers.priorities import Priorities
-from jsproto.testing.simserver.consumers.pulls import BadPullError, Pull, Waiting, parse_pull
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.consumers.pulls import BadPullError, Waiting, WaitingPull, parse_pull
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer
 from jsproto.testing.simserver.values.gotime import earlier, go_duration
 
 
-class PullConsumer(Consumer):
+class PullConsumer(SimConsumer):
     """A consumer that clients pull from."""
 
     __slots__ = ("_idle_at", "_priorities", "_pull", "_threshold", "waiting")
 
-    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
         super().__init__(name, config, stream, around, now)
         self.waiting = Waiting(0, around.profile, around.outlet.interested, now)
         self._priorities = Priorities(around.profile, around.outlet.name, self._advisories)
         #: The pull that takes the message at hand.
-        self._pull: Pull | None = None
+        self._pull: WaitingPull | None = None
         self._threshold = 0
         #: When to look whether anybody still uses it.
         self._idle_at = now
@@ -81,7 +81,7 @@ class PullConsumer(Consumer):
         self.waiting.add(pull, now)
         self.turned(now)
 
-    def _beyond_limits(self, pull: Pull, now: int) -> str:
+    def _beyond_limits(self, pull: WaitingPull, now: int) -> str:
         batch, expires, size = (
             integer(self.config, name) for name in ("max_batch", "max_expires", "max_bytes")
         )
@@ -93,7 +93,7 @@ class PullConsumer(Consumer):
             return f"409 Exceeded MaxRequestMaxBytes of {size}"
         return ""
 
-    def _worth_waiting(self, pull: Pull, now: int) -> bool:
+    def _worth_waiting(self, pull: WaitingPull, now: int) -> bool:
         """What becomes of a no_wait pull: answered here and now, or worth a place in the queue."""
         pending = self.ahead
         if pending == 0 and not pull.expires_at:

@@ -28,7 +28,7 @@ class BadPullError(Exception):
     """The request cannot be understood; its text follows ``400 Bad Request - ``."""
 
 
-class Pull:
+class WaitingPull:
     """One waiting request. Moments are nanoseconds; 0 means never."""
 
     __slots__ = (
@@ -69,13 +69,13 @@ class Pull:
         return b"Nats-Pending-Messages: %d\r\nNats-Pending-Bytes: %d\r\n" % (self.batch, self.max_bytes)
 
 
-def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> Pull:
+def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> WaitingPull:
     """Read a request: empty, a bare number, JSON, or any other text (which counts as one message).
 
     Raises:
         BadPullError: the JSON does not parse, has a wrong type, or asks for a heartbeat above half its expiry.
     """
-    pull = Pull(reply)
+    pull = WaitingPull(reply)
     asked = body.strip()
     if asked.startswith(b"{"):
         try:
@@ -90,7 +90,7 @@ def parse_pull(body: bytes, reply: str, now: int, profile: Profile) -> Pull:
     return pull
 
 
-def _fill(pull: Pull, members: Mapping[str, object], now: int) -> None:
+def _fill(pull: WaitingPull, members: Mapping[str, object], now: int) -> None:
     pull.batch = integer(members, "batch")
     pull.max_bytes = integer(members, "max_bytes")
     pull.no_wait = members.get("no_wait") is True
@@ -126,7 +126,7 @@ class Waiting:
 
     def __init__(self, limit: int, profile: Profile, interested: Callable[[str], bool], now: int) -> None:
         #: Those who wait; the first is served next.
-        self.pulls: deque[Pull] = deque()
+        self.pulls: deque[WaitingPull] = deque()
         self._full_at = limit
         self._profile = profile
         self._interested = interested
@@ -158,13 +158,13 @@ class Waiting:
         """Messages that all waiting pulls together still want."""
         return sum(pull.batch for pull in self.pulls)
 
-    def add(self, pull: Pull, now: int) -> None:
+    def add(self, pull: WaitingPull, now: int) -> None:
         """A new pull takes its place."""
         self.last = now
         self.looked_at = -1
         self._line_up(pull)
 
-    def _line_up(self, pull: Pull) -> None:
+    def _line_up(self, pull: WaitingPull) -> None:
         if not self.prioritized:
             self.pulls.append(pull)
             return
@@ -182,8 +182,8 @@ class Waiting:
         size: int,
         now: int,
         say: Callable[[str, bytes], None],
-        judge: Callable[[Pull], bytes | bool] | None = None,
-    ) -> Pull | None:
+        judge: Callable[[WaitingPull], bytes | bool] | None = None,
+    ) -> WaitingPull | None:
         """The pull that gets a message of ``size`` bytes, charged for it; ``None`` if nobody is left.
 
         Pulls that cannot take it (too few bytes left, expired, no listener) leave the queue here. A ``judge`` says
@@ -229,7 +229,7 @@ class Waiting:
             return pull
         return None
 
-    def _charge(self, pull: Pull, size: int, say: Callable[[str, bytes], None]) -> bool:
+    def _charge(self, pull: WaitingPull, size: int, say: Callable[[str, bytes], None]) -> bool:
         """Take ``size`` bytes from the budget that the pull at the head has; ``False``: too few are left, and it ends."""
         if size > pull.max_bytes:
             say(pull.reply, b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\n" + pull.pending + b"\r\n")
@@ -262,7 +262,7 @@ class Waiting:
                 self.looked_at = now
             return 0
         before = len(self.pulls)
-        kept: deque[Pull] = deque()
+        kept: deque[WaitingPull] = deque()
         for pull in self.pulls:
             expired = pull.expires_at != 0 and now >= pull.expires_at
             served = at_end and pull.no_wait and (pull.delivered > 0 or self._waits_for_ever(pull))
@@ -281,16 +281,16 @@ class Waiting:
         self.pulls = kept
         return before - len(kept)
 
-    def _waits_for_ever(self, pull: Pull) -> bool:
+    def _waits_for_ever(self, pull: WaitingPull) -> bool:
         return self._profile.partial_no_wait_404 and not pull.expires_at
 
-    def take_all(self) -> list[Pull]:
+    def take_all(self) -> list[WaitingPull]:
         """Empty the queue and answer what was in it."""
         pulls = list(self.pulls)
         self.pulls.clear()
         return pulls
 
-    def newest_by_reply(self) -> dict[str, Pull]:
+    def newest_by_reply(self) -> dict[str, WaitingPull]:
         """The youngest pull of each reply subject, in the order of the subjects' first use."""
         return {pull.reply: pull for pull in self.pulls}
 

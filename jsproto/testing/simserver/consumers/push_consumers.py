@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from jsproto.testing.simserver.consumers.acks import ACCOUNT_HASH, AckAddress
-from jsproto.testing.simserver.consumers.consumers import Consumer, Handing
+from jsproto.testing.simserver.consumers.consumers import Handing, SimConsumer
 from jsproto.testing.simserver.consumers.outlet import Surroundings
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, text
 from jsproto.testing.simserver.values.headers import number
 
@@ -23,7 +23,7 @@ _WINDOW: Final = 2 * 1024 * 1024
 _LARGEST_WINDOW: Final = 32 * 1024 * 1024
 
 
-class PushConsumer(Consumer):
+class PushConsumer(SimConsumer):
     """A consumer that sends to a subject."""
 
     __slots__ = (
@@ -41,7 +41,7 @@ class PushConsumer(Consumer):
         "active",
     )
 
-    def __init__(self, name: str, config: Table, stream: Stream, around: Surroundings, now: int) -> None:
+    def __init__(self, name: str, config: Table, stream: SimStream, around: Surroundings, now: int) -> None:
         super().__init__(name, config, stream, around, now)
         self._inbox = self._group = ""
         self._heartbeat = self._threshold = 0

@@ -17,7 +17,7 @@ from jsproto.testing.simserver.consumers.cursor import Cursor
 from jsproto.testing.simserver.consumers.ledger import DeliveryLedger
 from jsproto.testing.simserver.consumers.outlet import Outlet
 from jsproto.testing.simserver.consumers.record import Record
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, integers, text
 from jsproto.testing.simserver.values.gotime import MILLISECOND
 from jsproto.testing.simserver.values.profile import Profile
@@ -54,7 +54,7 @@ class Settling:
         "stream",
     )
 
-    def __init__(self, name: str, config: Table, stream: Stream, outlet: Outlet, profile: Profile) -> None:
+    def __init__(self, name: str, config: Table, stream: SimStream, outlet: Outlet, profile: Profile) -> None:
         self.name = name
         self.config = config
         self.stream = stream

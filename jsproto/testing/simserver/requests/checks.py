@@ -14,7 +14,7 @@ from jsproto.jetstream.api.config.consumer import ConsumerConfig
 from jsproto.jetstream.api.config.stream import StreamConfig
 from jsproto.jetstream.api.patterns import collide, within
 from jsproto.jetstream.api.validation.facts import consumer_facts, stream_facts
-from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, Finding, findings
+from jsproto.jetstream.api.validation.rules import CONSUMER_RULES, STREAM_RULES, RuleViolation, findings
 from jsproto.testing.simserver.values.documents import Table, texts
 from jsproto.testing.simserver.values.profile import Profile
 from jsproto.testing.simserver.values.refusals import INVALID_CONFIG, ApiRefusal, numbered
@@ -143,7 +143,7 @@ def refused_consumer(asked: Table, stream: Table, profile: Profile, *, pedantic:
     )
 
 
-def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> ApiRefusal | None:
+def _first(found: Iterable[RuleViolation], asked: Table, profile: Profile) -> ApiRefusal | None:
     for finding in found:
         if _SINCE.get(finding.err_code, (0, 0)) <= profile.number:
             if finding.err_code == _PULL_REQUIRES_ACK:
@@ -152,7 +152,7 @@ def _first(found: Iterable[Finding], asked: Table, profile: Profile) -> ApiRefus
     return None
 
 
-def _text(finding: Finding, asked: Table) -> str:
+def _text(finding: RuleViolation, asked: Table) -> str:
     setting, rule = finding.setting, finding.rule.text
     policy = str(asked.get("deliver_policy", "all")).replace("_", " ")
     if finding.err_code == 10094:

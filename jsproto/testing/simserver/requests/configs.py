@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, is_list, texts
-from jsproto.testing.simserver.values.gojson import Choice, Listed, Mapped, Moment, Scalar, Struct, Type
+from jsproto.testing.simserver.values.gojson import Choice, GoList, Mapped, Moment, Scalar, Struct, Type
 from jsproto.testing.simserver.values.gotime import SECOND
 from jsproto.testing.simserver.values.profile import Profile
 from jsproto.testing.simserver.values.refusals import RefusedError
 
 
-class Member(NamedTuple):
+class ConfigMember(NamedTuple):
     """One member of a configuration."""
 
     name: str
@@ -33,14 +33,14 @@ class Member(NamedTuple):
 _ALWAYS: Final = False  # for the column omit_zero
 
 _TEXT: Final = Scalar("string")
-_TEXTS: Final = Listed("[]string", _TEXT)
+_TEXTS: Final = GoList("[]string", _TEXT)
 _BOOL: Final = Scalar("bool")
 _INT: Final = Scalar("int")
 _INT32: Final = Scalar("int32")
 _INT64: Final = Scalar("int64")
 _UINT64: Final = Scalar("uint64")
 _SPAN: Final = Scalar("time.Duration")
-_SPANS: Final = Listed("[]time.Duration", _SPAN)
+_SPANS: Final = GoList("[]time.Duration", _SPAN)
 _MOMENT: Final = Moment()
 _LABELS: Final = Mapped()
 _MOVED: Final = Struct("SubjectTransformConfig", {"src": _TEXT, "dest": _TEXT})
@@ -52,7 +52,7 @@ _SOURCE: Final = Struct(
         "opt_start_seq": _UINT64,
         "opt_start_time": _MOMENT,
         "filter_subject": _TEXT,
-        "subject_transforms": Listed("[]server.SubjectTransformConfig", _MOVED),
+        "subject_transforms": GoList("[]server.SubjectTransformConfig", _MOVED),
         "external": _ELSEWHERE,
     },
 )
@@ -73,82 +73,82 @@ _DELIVER: Final = _one_of("all", "last", "new", "by_start_sequence", "by_start_t
 _ACKS: Final = _one_of("none", "all", "explicit", "flow_control")
 _PRIORITIES: Final = _one_of("none", "overflow", "pinned_client", "prioritized", words=_PRIORITY)
 
-STREAM_MEMBERS: Final[tuple[Member, ...]] = (
-    Member("name", _TEXT, "", omit_zero=_ALWAYS),
-    Member("description", _TEXT, ""),
-    Member("subjects", _TEXTS, ()),
-    Member("retention", _one_of("limits", "interest", "workqueue"), "limits", omit_zero=_ALWAYS),
-    Member("max_consumers", _INT, -1, omit_zero=_ALWAYS),
-    Member("max_msgs", _INT64, -1, omit_zero=_ALWAYS),
-    Member("max_bytes", _INT64, -1, omit_zero=_ALWAYS),
-    Member("max_age", _SPAN, 0, omit_zero=_ALWAYS),
-    Member("max_msgs_per_subject", _INT64, -1, omit_zero=_ALWAYS),
-    Member("max_msg_size", _INT32, -1, omit_zero=_ALWAYS),
-    Member("discard", _one_of("old", "new"), "old", omit_zero=_ALWAYS),
-    Member("storage", _one_of("file", "memory"), "file", omit_zero=_ALWAYS),
-    Member("num_replicas", _INT, 1, omit_zero=_ALWAYS),
-    Member("no_ack", _BOOL, default=False),
-    Member("duplicate_window", _SPAN, 120 * SECOND),
-    Member("placement", _PLACEMENT, None, modelled=False),
-    Member("mirror", _SOURCE, None, modelled=False),
-    Member("sources", Listed("[]*server.StreamSource", _SOURCE), None, modelled=False),
-    Member("compression", _COMPRESSION, "none", since=(2, 10), omit_zero=_ALWAYS),
-    Member("first_seq", _UINT64, 0, since=(2, 10)),
-    Member("subject_transform", _MOVED, None, since=(2, 10)),
-    Member("republish", _REPUBLISH, None),
-    Member("allow_direct", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("mirror_direct", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("sealed", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("deny_delete", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("deny_purge", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("allow_rollup_hdrs", _BOOL, default=False, omit_zero=_ALWAYS),
-    Member("discard_new_per_subject", _BOOL, default=False),
-    Member("consumer_limits", _CONSUMER_LIMITS, {}, since=(2, 10), omit_zero=_ALWAYS),
-    Member("allow_msg_ttl", _BOOL, default=False, since=(2, 11), omit_zero=_ALWAYS),
-    Member("subject_delete_marker_ttl", _SPAN, 0, since=(2, 11)),
-    Member("allow_msg_counter", _BOOL, default=False, since=(2, 12)),
-    Member("allow_atomic", _BOOL, default=False, since=(2, 12)),
-    Member("allow_msg_schedules", _BOOL, default=False, since=(2, 12), modelled=False),
-    Member("persist_mode", _one_of("", "default", "async"), "", since=(2, 12), modelled=False),
-    Member("allow_batched", _BOOL, default=False, since=(2, 14), modelled=False),
-    Member("metadata", _LABELS, None, since=(2, 10)),
+STREAM_MEMBERS: Final[tuple[ConfigMember, ...]] = (
+    ConfigMember("name", _TEXT, "", omit_zero=_ALWAYS),
+    ConfigMember("description", _TEXT, ""),
+    ConfigMember("subjects", _TEXTS, ()),
+    ConfigMember("retention", _one_of("limits", "interest", "workqueue"), "limits", omit_zero=_ALWAYS),
+    ConfigMember("max_consumers", _INT, -1, omit_zero=_ALWAYS),
+    ConfigMember("max_msgs", _INT64, -1, omit_zero=_ALWAYS),
+    ConfigMember("max_bytes", _INT64, -1, omit_zero=_ALWAYS),
+    ConfigMember("max_age", _SPAN, 0, omit_zero=_ALWAYS),
+    ConfigMember("max_msgs_per_subject", _INT64, -1, omit_zero=_ALWAYS),
+    ConfigMember("max_msg_size", _INT32, -1, omit_zero=_ALWAYS),
+    ConfigMember("discard", _one_of("old", "new"), "old", omit_zero=_ALWAYS),
+    ConfigMember("storage", _one_of("file", "memory"), "file", omit_zero=_ALWAYS),
+    ConfigMember("num_replicas", _INT, 1, omit_zero=_ALWAYS),
+    ConfigMember("no_ack", _BOOL, default=False),
+    ConfigMember("duplicate_window", _SPAN, 120 * SECOND),
+    ConfigMember("placement", _PLACEMENT, None, modelled=False),
+    ConfigMember("mirror", _SOURCE, None, modelled=False),
+    ConfigMember("sources", GoList("[]*server.StreamSource", _SOURCE), None, modelled=False),
+    ConfigMember("compression", _COMPRESSION, "none", since=(2, 10), omit_zero=_ALWAYS),
+    ConfigMember("first_seq", _UINT64, 0, since=(2, 10)),
+    ConfigMember("subject_transform", _MOVED, None, since=(2, 10)),
+    ConfigMember("republish", _REPUBLISH, None),
+    ConfigMember("allow_direct", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("mirror_direct", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("sealed", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("deny_delete", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("deny_purge", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("allow_rollup_hdrs", _BOOL, default=False, omit_zero=_ALWAYS),
+    ConfigMember("discard_new_per_subject", _BOOL, default=False),
+    ConfigMember("consumer_limits", _CONSUMER_LIMITS, {}, since=(2, 10), omit_zero=_ALWAYS),
+    ConfigMember("allow_msg_ttl", _BOOL, default=False, since=(2, 11), omit_zero=_ALWAYS),
+    ConfigMember("subject_delete_marker_ttl", _SPAN, 0, since=(2, 11)),
+    ConfigMember("allow_msg_counter", _BOOL, default=False, since=(2, 12)),
+    ConfigMember("allow_atomic", _BOOL, default=False, since=(2, 12)),
+    ConfigMember("allow_msg_schedules", _BOOL, default=False, since=(2, 12), modelled=False),
+    ConfigMember("persist_mode", _one_of("", "default", "async"), "", since=(2, 12), modelled=False),
+    ConfigMember("allow_batched", _BOOL, default=False, since=(2, 14), modelled=False),
+    ConfigMember("metadata", _LABELS, None, since=(2, 10)),
 )
 
-CONSUMER_MEMBERS: Final[tuple[Member, ...]] = (
-    Member("durable_name", _TEXT, ""),
-    Member("name", _TEXT, ""),
-    Member("description", _TEXT, ""),
-    Member("deliver_policy", _DELIVER, "all", omit_zero=_ALWAYS),
-    Member("opt_start_seq", _UINT64, 0),
-    Member("opt_start_time", _MOMENT, ""),
-    Member("ack_policy", _ACKS, "none", omit_zero=_ALWAYS),
-    Member("ack_wait", _SPAN, 0),
-    Member("max_deliver", _INT, -1),
-    Member("backoff", _SPANS, ()),
-    Member("filter_subject", _TEXT, ""),
-    Member("filter_subjects", _TEXTS, (), since=(2, 10)),
-    Member("replay_policy", _one_of("instant", "original"), "instant", omit_zero=_ALWAYS),
-    Member("rate_limit_bps", _UINT64, 0),
-    Member("sample_freq", _TEXT, ""),
-    Member("max_waiting", _INT, 0),
-    Member("max_ack_pending", _INT, 0),
-    Member("flow_control", _BOOL, default=False),
-    Member("headers_only", _BOOL, default=False),
-    Member("max_batch", _INT, 0),
-    Member("max_expires", _SPAN, 0),
-    Member("max_bytes", _INT, 0),
-    Member("deliver_subject", _TEXT, ""),
-    Member("deliver_group", _TEXT, ""),
-    Member("idle_heartbeat", _SPAN, 0),
-    Member("inactive_threshold", _SPAN, 0),
-    Member("num_replicas", _INT, 0, omit_zero=_ALWAYS),
-    Member("mem_storage", _BOOL, default=False),
-    Member("direct", _BOOL, default=False),
-    Member("metadata", _LABELS, None, since=(2, 10)),
-    Member("pause_until", _MOMENT, "", since=(2, 11)),
-    Member("priority_groups", _TEXTS, (), since=(2, 11)),
-    Member("priority_policy", _PRIORITIES, "", since=(2, 11)),
-    Member("priority_timeout", _SPAN, 0, since=(2, 11)),
+CONSUMER_MEMBERS: Final[tuple[ConfigMember, ...]] = (
+    ConfigMember("durable_name", _TEXT, ""),
+    ConfigMember("name", _TEXT, ""),
+    ConfigMember("description", _TEXT, ""),
+    ConfigMember("deliver_policy", _DELIVER, "all", omit_zero=_ALWAYS),
+    ConfigMember("opt_start_seq", _UINT64, 0),
+    ConfigMember("opt_start_time", _MOMENT, ""),
+    ConfigMember("ack_policy", _ACKS, "none", omit_zero=_ALWAYS),
+    ConfigMember("ack_wait", _SPAN, 0),
+    ConfigMember("max_deliver", _INT, -1),
+    ConfigMember("backoff", _SPANS, ()),
+    ConfigMember("filter_subject", _TEXT, ""),
+    ConfigMember("filter_subjects", _TEXTS, (), since=(2, 10)),
+    ConfigMember("replay_policy", _one_of("instant", "original"), "instant", omit_zero=_ALWAYS),
+    ConfigMember("rate_limit_bps", _UINT64, 0),
+    ConfigMember("sample_freq", _TEXT, ""),
+    ConfigMember("max_waiting", _INT, 0),
+    ConfigMember("max_ack_pending", _INT, 0),
+    ConfigMember("flow_control", _BOOL, default=False),
+    ConfigMember("headers_only", _BOOL, default=False),
+    ConfigMember("max_batch", _INT, 0),
+    ConfigMember("max_expires", _SPAN, 0),
+    ConfigMember("max_bytes", _INT, 0),
+    ConfigMember("deliver_subject", _TEXT, ""),
+    ConfigMember("deliver_group", _TEXT, ""),
+    ConfigMember("idle_heartbeat", _SPAN, 0),
+    ConfigMember("inactive_threshold", _SPAN, 0),
+    ConfigMember("num_replicas", _INT, 0, omit_zero=_ALWAYS),
+    ConfigMember("mem_storage", _BOOL, default=False),
+    ConfigMember("direct", _BOOL, default=False),
+    ConfigMember("metadata", _LABELS, None, since=(2, 10)),
+    ConfigMember("pause_until", _MOMENT, "", since=(2, 11)),
+    ConfigMember("priority_groups", _TEXTS, (), since=(2, 11)),
+    ConfigMember("priority_policy", _PRIORITIES, "", since=(2, 11)),
+    ConfigMember("priority_timeout", _SPAN, 0, since=(2, 11)),
 )
 
 #: Words that came later than their member.
@@ -246,19 +246,19 @@ def required_level(config: Table) -> int:
     return max(asked, default=0)
 
 
-def members_of(members: tuple[Member, ...], profile: Profile) -> dict[str, Type]:
+def members_of(members: tuple[ConfigMember, ...], profile: Profile) -> dict[str, Type]:
     """The members that a version knows, and how it reads them."""
     return {each.name: _at(each, profile) for each in members if each.since <= profile.number}
 
 
-def _at(member: Member, profile: Profile) -> Type:
+def _at(member: ConfigMember, profile: Profile) -> Type:
     since, later = LATER_WORDS.get(member.name, ((0, 0), ""))
     if isinstance(member.kind, Choice) and since > profile.number:
         return member.kind._replace(values=member.kind.values - {later})
     return member.kind
 
 
-def _complete(asked: Table, members: tuple[Member, ...], profile: Profile) -> Table:
+def _complete(asked: Table, members: tuple[ConfigMember, ...], profile: Profile) -> Table:
     config: Table = {}
     for member in members:
         if member.since > profile.number:
@@ -273,7 +273,7 @@ def _complete(asked: Table, members: tuple[Member, ...], profile: Profile) -> Ta
     return config
 
 
-def _visible(config: Table, members: tuple[Member, ...]) -> Table:
+def _visible(config: Table, members: tuple[ConfigMember, ...]) -> Table:
     hidden = {member.name for member in members if member.omit_zero}
     return {name: value for name, value in config.items() if value or name not in hidden}
 

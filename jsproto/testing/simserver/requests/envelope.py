@@ -87,7 +87,7 @@ class UnheardError(Exception):
     """Nobody listens for this request: it meets silence."""
 
 
-class Answer(NamedTuple):
+class ApiAnswer(NamedTuple):
     """The JSON of an answer, and whether it is framed with an empty reply (two blanks in a row)."""
 
     body: str

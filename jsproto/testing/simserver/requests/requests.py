@@ -20,11 +20,11 @@ from jsproto.testing.simserver.values.documents import Table, read
 from jsproto.testing.simserver.values.gojson import (
     Choice,
     GoJsonError,
-    Listed,
+    GoList,
     Moment,
-    Reader,
     Scalar,
     Struct,
+    StructReader,
     Type,
 )
 from jsproto.testing.simserver.values.profile import Profile
@@ -85,7 +85,7 @@ def _struct(short: str, profile: Profile) -> Struct:
                 "batch": _INT,
                 "max_bytes": _INT,
                 "start_time": _MOMENT,
-                "multi_last": Listed("[]string", _TEXT),
+                "multi_last": GoList("[]string", _TEXT),
             }
             found |= {"up_to_seq": _UINT64, "up_to_time": _MOMENT}
         if profile.direct_no_headers:
@@ -122,13 +122,13 @@ def asked_of(body: bytes, short: str, profile: Profile) -> Table:
     struct = _struct(short, profile)
     try:
         if not profile.verbose_json_errors:
-            return Reader(struct, profile).document(body)
+            return StructReader(struct, profile).document(body)
         try:
-            return Reader(struct, profile, strictly=True).documents(body)
+            return StructReader(struct, profile, strictly=True).documents(body)
         except GoJsonError:
             if profile.strict_json:
                 raise
-            return Reader(struct, profile).document(body)
+            return StructReader(struct, profile).document(body)
     except GoJsonError as error:
         raise RefusedError(invalid_json(profile, str(error))) from error
 
@@ -161,7 +161,7 @@ def read_plainly(body: bytes, short: str, profile: Profile) -> Table:
     Raises:
         GoJsonError: the server cannot read it.
     """
-    return Reader(_struct(short, profile), profile).document(body)
+    return StructReader(_struct(short, profile), profile).document(body)
 
 
 def is_empty(body: bytes) -> bool:

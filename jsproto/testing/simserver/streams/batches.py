@@ -20,7 +20,7 @@ _MOST_ID: Final = 64
 _SILENCE: Final = 10 * SECOND
 
 
-class Member(NamedTuple):
+class BatchMessage(NamedTuple):
     """One message of a batch."""
 
     subject: str
@@ -28,7 +28,7 @@ class Member(NamedTuple):
     payload: bytes
 
 
-class Abandoned(NamedTuple):
+class DroppedBatch(NamedTuple):
     """A batch that will not be: its id, and why."""
 
     ident: str
@@ -39,7 +39,7 @@ class _Batch:
     __slots__ = ("heard_at", "members")
 
     def __init__(self) -> None:
-        self.members: list[Member] = []
+        self.members: list[BatchMessage] = []
         self.heard_at = 0
 
 
@@ -52,9 +52,9 @@ class Batches:
         self._profile = profile
         self._open: dict[bytes, _Batch] = {}
         #: What has to be told, and was not yet.
-        self.abandoned: list[Abandoned] = []
+        self.abandoned: list[DroppedBatch] = []
 
-    def add(self, ident: bytes, member: Member, now: int) -> list[Member] | None:
+    def add(self, ident: bytes, member: BatchMessage, now: int) -> list[BatchMessage] | None:
         """A member came; answers all of them if it commits.
 
         Raises:
@@ -97,7 +97,7 @@ class Batches:
 
     def _abandon(self, ident: bytes, reason: str) -> None:
         del self._open[ident]
-        self.abandoned.append(Abandoned(ident.decode("utf-8", "replace"), reason))
+        self.abandoned.append(DroppedBatch(ident.decode("utf-8", "replace"), reason))
 
     def deadline(self) -> int | None:
         """When the first batch will have been silent for too long."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from jsproto.testing.simserver.requests.requests import read_plainly
 from jsproto.testing.simserver.streams.store import Stored
-from jsproto.testing.simserver.streams.streams import Stream
+from jsproto.testing.simserver.streams.streams import SimStream
 from jsproto.testing.simserver.values.documents import Table, integer, text, texts
 from jsproto.testing.simserver.values.gojson import GoJsonError
 from jsproto.testing.simserver.values.gotime import parse_rfc3339, rfc3339
@@ -32,7 +32,9 @@ class DirectGet:
 
     __slots__ = ("_asked", "_profile", "_say", "_stream")
 
-    def __init__(self, stream: Stream, profile: Profile, say: Callable[[bytes | None, bytes], None]) -> None:
+    def __init__(
+        self, stream: SimStream, profile: Profile, say: Callable[[bytes | None, bytes], None]
+    ) -> None:
         self._stream = stream
         self._profile = profile
         self._say = say

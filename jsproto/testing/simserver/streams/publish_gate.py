@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from typing import Final, NamedTuple, Protocol
 
-from jsproto.testing.simserver.streams.batches import Member
+from jsproto.testing.simserver.streams.batches import BatchMessage
 from jsproto.testing.simserver.values import refusals
 from jsproto.testing.simserver.values.documents import Table, integer, read, table, text
 from jsproto.testing.simserver.values.gotime import SECOND, parse_go_duration
@@ -208,7 +208,7 @@ class PublishGate:
         block, ttl = self._no_shorter(block, ttl)
         return Admitted(self._stripped(block), payload, ident, rollup, ttl, total)
 
-    def admit_batch(self, members: list[Member], now: int) -> list[Admitted]:
+    def admit_batch(self, members: list[BatchMessage], now: int) -> list[Admitted]:
         """Check the messages of a batch that commits, against the stream and each other.
 
         Raises:

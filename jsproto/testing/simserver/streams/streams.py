@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from jsproto.testing.simserver.streams.batches import Batches, Member
+from jsproto.testing.simserver.streams.batches import Batches, BatchMessage
 from jsproto.testing.simserver.streams.followers import Follower
 from jsproto.testing.simserver.streams.publish_gate import Admitted, DroppedError, DuplicateError, PublishGate
 from jsproto.testing.simserver.streams.store import Store, Stored
@@ -32,7 +32,7 @@ _LIMITS: Final = ("max_msgs", "max_bytes", "max_msgs_per_subject")
 PubAck: TypeAlias = str | None
 
 
-class Stream(Store):
+class SimStream(Store):
     """One stream with its messages."""
 
     __slots__ = (
@@ -148,7 +148,7 @@ class Stream(Store):
         try:
             ident = header(block, b"Nats-Batch-Id") if block is not None and self._profile.counters else None
             if block is not None and ident is not None:
-                return self._batched(ident, Member(subject, block, payload), now)
+                return self._batched(ident, BatchMessage(subject, block, payload), now)
             if self._transform is not None:
                 subject = self._transform.apply(subject) or subject
             admitted = self._gate.admit(subject, block, payload, now)
@@ -185,7 +185,7 @@ class Stream(Store):
             self._purge(subject if admitted.rollup == b"sub" else ">", 0, 1, now)
         return seq
 
-    def _batched(self, ident: bytes, member: Member, now: int) -> PubAck:
+    def _batched(self, ident: bytes, member: BatchMessage, now: int) -> PubAck:
         """A member of an atomic batch: an empty answer, or that of the whole batch."""
         if self.sealed:
             raise RefusedError(refusals.SEALED)

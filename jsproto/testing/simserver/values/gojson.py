@@ -4,7 +4,7 @@ A request is read into a Go struct (`encoding/json`). Servers before 2.11 read t
 behind the other until the body ends; 2.11 falls back to the first way where that fails, and from 2.12 on a member that the struct does
 not have is an error. Go 1.27 (2.15) words some errors differently and names the place of a wrong value by its whole path.
 
-`Reader` reads one body for one version; the structs stand in `jsproto.testing.simserver.requests.requests`.
+`StructReader` reads one body for one version; the structs stand in `jsproto.testing.simserver.requests.requests`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Mapped(NamedTuple):
     name: str = "map[string]string"
 
 
-class Listed(NamedTuple):
+class GoList(NamedTuple):
     """A list; ``name`` is what Go calls it."""
 
     name: str
@@ -95,7 +95,7 @@ class Struct(NamedTuple):
         return f"server.{self.short}"
 
 
-Type: TypeAlias = Scalar | Choice | Moment | Mapped | Listed | Struct
+Type: TypeAlias = Scalar | Choice | Moment | Mapped | GoList | Struct
 
 _TEXT: Final = Scalar("string")
 
@@ -299,7 +299,7 @@ def _quoted(letter: str) -> str:
 # ---------------------------------------------------------------------------------------------------- reading
 
 
-class Reader:
+class StructReader:
     """Reads one body into one struct, as one version does.
 
     Args:
@@ -374,7 +374,7 @@ class Reader:
             return None
         if isinstance(kind, Struct):
             return self._members(value, kind, path, owner)
-        if isinstance(kind, Listed):
+        if isinstance(kind, GoList):
             if value.kind != "array":
                 return self._wrong(value, kind.name, path, owner)
             items = cast("list[_Value]", value.content)

@@ -1,6 +1,6 @@
 """Who wants what: which pattern a subject falls under, mappings, and the table of interest.
 
-What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`. :class:`Interest`
+What can be asked of patterns alone is asked of `jsproto.jetstream.api.patterns`. :class:`InterestTable`
 keeps literal subscriptions in a table and wildcard ones in a list, and remembers its answers until a subscription comes
 or goes: the same few subjects are asked for again and again, and inboxes of which only the last token is new.
 """
@@ -66,7 +66,7 @@ class SubjectMapping:
         return ".".join(found)
 
 
-class Subscribed(Protocol):
+class HasInterest(Protocol):
     """What the table needs to know of a subscription."""
 
     @property
@@ -80,14 +80,14 @@ class Subscribed(Protocol):
         ...
 
 
-SubT = TypeVar("SubT", bound=Subscribed)
+SubT = TypeVar("SubT", bound=HasInterest)
 
 
 #: What nobody wants is not worth remembering: acknowledgements, each with a subject of its own.
 NOBODY: Final[tuple[tuple[()], tuple[()]]] = ((), ())
 
 
-class Interest(Generic[SubT]):
+class InterestTable(Generic[SubT]):
     """Subscriptions by what they match."""
 
     __slots__ = ("_anywhere", "_literal", "_memory", "_particular", "_wild")

@@ -6,7 +6,7 @@ from typing import Final
 
 from jsproto.trace.judge.rules.table import ERROR, WARNING, Rule
 from jsproto.trace.observe.client import number
-from jsproto.trace.observe.facts import Asked, Refused
+from jsproto.trace.observe.facts import ApiErrorSeen, ApiRequestSeen
 from jsproto.trace.observe.ledger import SECOND
 
 #: Behind a new link, what a client does by itself it does within so much time.
@@ -20,7 +20,7 @@ _MALFORMED: Final = frozenset({
 _DIRECT: Final = frozenset({"seq", "last_by_subj", "next_by_subj", "start_time", "multi_last"})
 
 
-def _unknown(fact: Asked) -> str | None:
+def _unknown(fact: ApiRequestSeen) -> str | None:
     return (
         None
         if fact.request.verb
@@ -28,36 +28,36 @@ def _unknown(fact: Asked) -> str | None:
     )
 
 
-def _no_reply(fact: Asked) -> str | None:
+def _no_reply(fact: ApiRequestSeen) -> str | None:
     return None if fact.request.reply else "a request without a reply subject: its answer is lost"
 
 
-def _no_interest(fact: Asked) -> str | None:
+def _no_interest(fact: ApiRequestSeen) -> str | None:
     request = fact.request
     if not request.reply or fact.link.interest_in(request.reply) or "interests" in fact.link.forgot:
         return None
     return f"nobody listens on {request.reply}, so neither an answer nor a 503 can come"
 
 
-def _reused(fact: Asked) -> str | None:
+def _reused(fact: ApiRequestSeen) -> str | None:
     if fact.waiting is None:
         return None
     return f"the request in line {fact.waiting.line} still waits for its answer on the same subject"
 
 
-def _offset(fact: Asked) -> str | None:
+def _offset(fact: ApiRequestSeen) -> str | None:
     if fact.request.body is not None and number(fact.request.body, "offset") < 0:
         return "a negative offset makes servers before 2.12 panic"
     return None
 
 
-def _delete(fact: Asked) -> str | None:
+def _delete(fact: ApiRequestSeen) -> str | None:
     if fact.request.verb in {"STREAM.DELETE", "CONSUMER.DELETE"} and fact.request.payload:
         return f"{fact.request.verb} with a body is refused"
     return None
 
 
-def _direct(fact: Asked) -> str | None:
+def _direct(fact: ApiRequestSeen) -> str | None:
     request = fact.request
     if request.verb != "DIRECT.GET":
         return None
@@ -68,21 +68,21 @@ def _direct(fact: Asked) -> str | None:
     return None
 
 
-def _refused(fact: Refused) -> str | None:
+def _refused(fact: ApiErrorSeen) -> str | None:
     if fact.err_code not in _MALFORMED:
         return None
     return f"the server refused the request in line {fact.request.line}: {fact.text[:120]} ({fact.err_code})"
 
 
-def _line_of(fact: Refused) -> int:
+def _line_of(fact: ApiErrorSeen) -> int:
     return fact.request.line
 
 
-def _code_of(fact: Refused) -> object:
+def _code_of(fact: ApiErrorSeen) -> object:
     return fact.err_code, fact.request.verb
 
 
-def _asks_first(fact: Asked) -> str | None:
+def _asks_first(fact: ApiRequestSeen) -> str | None:
     link, request = fact.link, fact.request
     if request.verb != "CONSUMER.INFO" or len(request.names) != 2 or link.before is None:
         return None
@@ -95,23 +95,23 @@ def _asks_first(fact: Asked) -> str | None:
 
 # fmt: off
 RULES: Final = (
-    Rule(name="api-unknown", fact=Asked, severity=ERROR, judge=_unknown,
+    Rule(name="api-unknown", fact=ApiRequestSeen, severity=ERROR, judge=_unknown,
         clause="WIRE.g1: unknown verbs under $JS.API have no answer", right="Use the subjects of the API as they are."),
-    Rule(name="api-without-reply", fact=Asked, severity=WARNING, judge=_no_reply,
+    Rule(name="api-without-reply", fact=ApiRequestSeen, severity=WARNING, judge=_no_reply,
         clause="WIRE.g2 (ADR-1)", right="Send a reply subject, and wait for a while."),
-    Rule(name="api-without-interest", fact=Asked, severity=ERROR, judge=_no_interest,
+    Rule(name="api-without-interest", fact=ApiRequestSeen, severity=ERROR, judge=_no_interest,
         clause="WIRE.g2 (ADR-1)", right="SUB the inbox before the request."),
-    Rule(name="reply-reused", fact=Asked, severity=ERROR, judge=_reused,
+    Rule(name="reply-reused", fact=ApiRequestSeen, severity=ERROR, judge=_reused,
         clause="WIRE.g3 (B181)", right="Take a reply subject that no open request has."),
-    Rule(name="offset-negative", fact=Asked, severity=ERROR, judge=_offset,
+    Rule(name="offset-negative", fact=ApiRequestSeen, severity=ERROR, judge=_offset,
         clause="WIRE.g4: servers 2.9 to 2.11 panic", right="Never send one."),
-    Rule(name="delete-with-body", fact=Asked, severity=ERROR, judge=_delete,
+    Rule(name="delete-with-body", fact=ApiRequestSeen, severity=ERROR, judge=_delete,
         clause="WIRE.g5: 10038", right="Send an empty body."),
-    Rule(name="request-refused", fact=Refused, severity=ERROR, judge=_refused, cause=_code_of, proof=_line_of,
+    Rule(name="request-refused", fact=ApiErrorSeen, severity=ERROR, judge=_refused, cause=_code_of, proof=_line_of,
         clause="WIRE.f5, WIRE.g6, WIRE.g7: requests that the server cannot take", right="Send what the server can take: the same request is refused again."),
-    Rule(name="asked-before-pull", fact=Asked, severity=WARNING, judge=_asks_first,
+    Rule(name="asked-before-pull", fact=ApiRequestSeen, severity=WARNING, judge=_asks_first,
         clause="ADR-37.43: nobody asks after a reconnect whether the consumer is there", right="Pull at once: a consumer that is gone is told by a status."),
-    Rule(name="direct-get-empty", fact=Asked, severity=ERROR, judge=_direct,
+    Rule(name="direct-get-empty", fact=ApiRequestSeen, severity=ERROR, judge=_direct,
         clause="WIRE.i1 (ADR-31): 408 Empty Request", right="Name a sequence, a subject or a time."),
 )
 # fmt: on

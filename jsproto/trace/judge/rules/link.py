@@ -8,16 +8,16 @@ from jsproto.errors import InvalidSubject
 from jsproto.trace.formats.format import maybe_hidden
 from jsproto.trace.judge.rules.table import ERROR, WARNING, Rule, per_link
 from jsproto.trace.observe.facts import (
-    Blamed,
-    NotHeard,
+    ConnectSeen,
+    MalformedSeen,
     PingUnanswered,
-    SaidBroken,
-    SaidConnect,
-    SaidPub,
-    SaidSub,
-    SaidUnsub,
-    SaidWord,
-    Subscribed,
+    PubSeen,
+    ServerErrorSeen,
+    SubscriptionNotRestored,
+    SubscriptionStarted,
+    SubSeen,
+    UnsubSeen,
+    VerbSeen,
 )
 from jsproto.wire.client_commands import ClientVerb
 from jsproto.wire.subjects import publish_subject, subscription_subject
@@ -32,40 +32,40 @@ _FAULTS: Final = (
 )
 
 
-def _before_info(fact: SaidConnect) -> str | None:
+def _before_info(fact: ConnectSeen) -> str | None:
     return "CONNECT went out before the server's INFO" if fact.link.info is None else None
 
 
-def _before_connect(fact: SaidPub | SaidSub | SaidUnsub) -> str | None:
+def _before_connect(fact: PubSeen | SubSeen | UnsubSeen) -> str | None:
     early = fact.link.connect is None and fact.link.info is not None
     return "a command went out before CONNECT" if early else None
 
 
-def _twice(fact: SaidConnect) -> str | None:
+def _twice(fact: ConnectSeen) -> str | None:
     return "a second CONNECT on one link" if fact.link.connect is not None else None
 
 
-def _broken(fact: SaidBroken) -> str | None:
+def _broken(fact: MalformedSeen) -> str | None:
     return f"the server cannot read it and hangs up: {fact.command.text or 'wrong words or sizes'}"
 
 
-def _blamed(fact: Blamed) -> str | None:
+def _blamed(fact: ServerErrorSeen) -> str | None:
     return f"the server says {fact.text}, and hangs up" if fact.text.casefold().startswith(_FAULTS) else None
 
 
-def _no_headers(fact: SaidPub) -> str | None:
+def _no_headers(fact: PubSeen) -> str | None:
     if fact.link.headers is not False or not fact.command.subject.startswith("$JS."):
         return None
     return "JetStream is used on a link without headers, so no status can be told"
 
 
-def _hpub(fact: SaidPub) -> str | None:
+def _hpub(fact: PubSeen) -> str | None:
     if fact.link.headers is not False or fact.command.block is None:
         return None
     return "HPUB on a link whose CONNECT has no headers: the server hangs up"
 
 
-def _too_large(fact: SaidPub) -> str | None:
+def _too_large(fact: PubSeen) -> str | None:
     command, info = fact.command, fact.link.info
     if info is None:
         return None
@@ -73,10 +73,10 @@ def _too_large(fact: SaidPub) -> str | None:
     return f"{size} bytes, and the server takes {info.max_payload}" if size > info.max_payload else None
 
 
-def _subject(fact: SaidPub | SaidSub) -> str | None:
+def _subject(fact: PubSeen | SubSeen) -> str | None:
     subject = fact.command.subject
     try:
-        if isinstance(fact, SaidSub):
+        if isinstance(fact, SubSeen):
             subscription_subject(subject)
         elif not subject.startswith("$JS."):  # CREATE may end with a filter, wildcards and all
             publish_subject(subject)
@@ -85,26 +85,26 @@ def _subject(fact: SaidPub | SaidSub) -> str | None:
     return None
 
 
-def _reserved_reply(fact: SaidPub) -> str | None:
+def _reserved_reply(fact: PubSeen) -> str | None:
     reply = fact.command.reply
     if not reply.startswith(("$JS.ACK.", "_R_.", "_GR_.")):
         return None
     return f"the reply subject {reply} is the server's own, the message is dropped"
 
 
-def _duplicate_sid(fact: Subscribed) -> str | None:
+def _duplicate_sid(fact: SubscriptionStarted) -> str | None:
     if fact.taken is None:
         return None
     return f"sid {fact.taken.sid} is in use since line {fact.taken.line}: the server ignores the second SUB"
 
 
-def _stale_unsub(fact: SaidUnsub) -> str | None:
+def _stale_unsub(fact: UnsubSeen) -> str | None:
     sid, link = fact.command.sid, fact.link
     known = sid in link.sids or "sids" in link.forgot
     return None if known else f"UNSUB of sid {sid}, which was never given out on this link"
 
 
-def _limit(fact: SaidUnsub) -> str | None:
+def _limit(fact: UnsubSeen) -> str | None:
     command, before = fact.command, fact.link.before
     if before is None:
         return None
@@ -120,7 +120,7 @@ def _limit(fact: SaidUnsub) -> str | None:
     return f"sid {old.sid} had {old.got} of its {old.limit} messages on the link before, and {command.limit} are asked for again"
 
 
-def _not_heard(fact: NotHeard) -> str | None:
+def _not_heard(fact: SubscriptionNotRestored) -> str | None:
     return f"the subscription to {fact.interest.subject} of the link before was not made again"
 
 
@@ -128,44 +128,44 @@ def _ping(fact: PingUnanswered) -> str | None:
     return f"the server's PING in line {fact.line} has no PONG after {fact.after:.1f} s"
 
 
-def _unasked_pong(fact: SaidWord) -> str | None:
+def _unasked_pong(fact: VerbSeen) -> str | None:
     known = fact.link.pings or "pings" in fact.link.forgot
     return "a PONG for which there was no PING" if fact.command is ClientVerb.PONG and not known else None
 
 
 # fmt: off
 RULES: Final = (
-    Rule(name="connect-before-info", fact=SaidConnect, severity=ERROR, judge=_before_info,
+    Rule(name="connect-before-info", fact=ConnectSeen, severity=ERROR, judge=_before_info,
         clause="WIRE.a5: INFO comes first", right="Wait for INFO: it says whether TLS and which nonce are asked for."),
-    Rule[SaidPub | SaidSub | SaidUnsub](name="command-before-connect", fact=(SaidPub, SaidSub, SaidUnsub), severity=ERROR, judge=_before_connect, cause=per_link,
+    Rule[PubSeen | SubSeen | UnsubSeen](name="command-before-connect", fact=(PubSeen, SubSeen, UnsubSeen), severity=ERROR, judge=_before_connect, cause=per_link,
         clause="WIRE.a5: CONNECT is the first that a client says", right="Send CONNECT before anything else; with authentication the server hangs up otherwise."),
-    Rule(name="connect-twice", fact=SaidConnect, severity=ERROR, judge=_twice,
+    Rule(name="connect-twice", fact=ConnectSeen, severity=ERROR, judge=_twice,
         clause="WIRE.a9: subscriptions made before a second CONNECT are dead", right="Send CONNECT once for each link."),
-    Rule(name="command-broken", fact=SaidBroken, severity=ERROR, judge=_broken,
+    Rule(name="command-broken", fact=MalformedSeen, severity=ERROR, judge=_broken,
         clause="WIRE.a2, WIRE.a19: grammar", right="Announce the very sizes that follow, and end each payload with CR LF."),
-    Rule(name="command-refused", fact=Blamed, severity=ERROR, judge=_blamed,
+    Rule(name="command-refused", fact=ServerErrorSeen, severity=ERROR, judge=_blamed,
         clause="WIRE.a18, WIRE.a19: -ERR", right="Keep to the grammar and to the limits of INFO; nothing behind such a line was read."),
-    Rule(name="headers-off", fact=SaidPub, severity=ERROR, judge=_no_headers, cause=per_link,
+    Rule(name="headers-off", fact=PubSeen, severity=ERROR, judge=_no_headers, cause=per_link,
         clause="WIRE.a8 (ADR-4): statuses reach a link without headers as empty messages", right="CONNECT with headers: true."),
-    Rule(name="hpub-without-headers", fact=SaidPub, severity=ERROR, judge=_hpub, cause=per_link,
+    Rule(name="hpub-without-headers", fact=PubSeen, severity=ERROR, judge=_hpub, cause=per_link,
         clause="WIRE.a8 (ADR-4)", right="CONNECT with headers: true before HPUB."),
-    Rule(name="payload-too-large", fact=SaidPub, severity=ERROR, judge=_too_large,
+    Rule(name="payload-too-large", fact=PubSeen, severity=ERROR, judge=_too_large,
         clause="WIRE.a18: max_payload of the newest INFO, header block included (B185)", right="Refuse it before it is sent."),
-    Rule[SaidPub | SaidSub](name="subject-invalid", fact=(SaidPub, SaidSub), severity=ERROR, judge=_subject,
+    Rule[PubSeen | SubSeen](name="subject-invalid", fact=(PubSeen, SubSeen), severity=ERROR, judge=_subject,
         clause="WIRE.a13 (ADR-6)", right="Refuse it: the server drops such a message without a word, or takes a wildcard literally."),
-    Rule(name="reply-reserved", fact=SaidPub, severity=ERROR, judge=_reserved_reply,
+    Rule(name="reply-reserved", fact=PubSeen, severity=ERROR, judge=_reserved_reply,
         clause="WIRE.e6, WIRE.a19: 'Permissions Violation for Publish with Reply'", right="Take replies below an inbox of your own."),
-    Rule(name="sid-duplicate", fact=Subscribed, severity=ERROR, judge=_duplicate_sid,
+    Rule(name="sid-duplicate", fact=SubscriptionStarted, severity=ERROR, judge=_duplicate_sid,
         clause="WIRE.a4: a SUB with a sid in use is ignored", right="Never give out a sid twice on a link (B151)."),
-    Rule(name="unsub-stale", fact=SaidUnsub, severity=WARNING, judge=_stale_unsub, cause=per_link,
+    Rule(name="unsub-stale", fact=UnsubSeen, severity=WARNING, judge=_stale_unsub, cause=per_link,
         clause="WIRE.a12 (B151)", right="While the link is down an UNSUB changes only the client's own table."),
-    Rule(name="limit-not-reduced", fact=SaidUnsub, severity=ERROR, judge=_limit,
+    Rule(name="limit-not-reduced", fact=UnsubSeen, severity=ERROR, judge=_limit,
         clause="WIRE.a11 (B148)", right="After a reconnect ask for what is left of the maximum."),
-    Rule(name="not-resubscribed", fact=NotHeard, severity=ERROR, judge=_not_heard, cause=per_link,
+    Rule(name="not-resubscribed", fact=SubscriptionNotRestored, severity=ERROR, judge=_not_heard, cause=per_link,
         clause="WIRE.a24: interest dies with its link", right="Send SUB for every subscription once the new link stands."),
     Rule(name="ping-unanswered", fact=PingUnanswered, severity=ERROR, judge=_ping,
         clause="WIRE.a7: two unanswered PINGs are a stale connection", right="Answer every PING at once, however slow the application is (B035)."),
-    Rule(name="pong-unasked", fact=SaidWord, severity=WARNING, judge=_unasked_pong,
+    Rule(name="pong-unasked", fact=VerbSeen, severity=WARNING, judge=_unasked_pong,
         clause="WIRE.a7: PONG answers PING", right="Send one PONG for each PING."),
 )
 # fmt: on

@@ -9,7 +9,7 @@ from jsproto.jetstream.errors import BadRequest, ConsumerIsPush
 from jsproto.jetstream.status import Limit
 from jsproto.trace.judge.rules.table import ERROR, WARNING, Rule, per_link
 from jsproto.trace.observe.client import json_object, number
-from jsproto.trace.observe.facts import GivenUp, NoPull, Pulled, PullOver, Silence
+from jsproto.trace.observe.facts import NoPull, PullAbandoned, PullEnded, PullIssued, Silence
 from jsproto.trace.observe.ledger import SECOND, seconds
 
 #: Requests that wait so long want heartbeats: without them a lost one is noticed only at its end.
@@ -20,31 +20,31 @@ STORM: Final = 10
 SHRUNK: Final = 3
 
 
-def _no_reply(fact: Pulled) -> str | None:
+def _no_reply(fact: PullIssued) -> str | None:
     return None if fact.pull.token else "a pull without a reply subject is ignored"
 
 
-def _no_interest(fact: Pulled) -> str | None:
+def _no_interest(fact: PullIssued) -> str | None:
     if fact.pull.token and not fact.interests and "interests" not in fact.link.forgot:
         return f"nobody listens on {fact.pull.token}, so the pull is dropped without a status"
     return None
 
 
-def _heard_twice(fact: Pulled) -> str | None:
+def _heard_twice(fact: PullIssued) -> str | None:
     single = [each for each in fact.interests if not each.queue]
     if len(single) < 2:
         return None
     return f"sids {single[0].sid} and {single[1].sid} both match {fact.pull.token}: every message comes twice"
 
 
-def _body(fact: Pulled) -> str | None:
+def _body(fact: PullIssued) -> str | None:
     text = fact.pull.body.strip()
     if not text or fact.pull.members is not None or text.isdigit():
         return None
     return f"{fact.pull.body[:40]!r} is no request: the server takes it for one message, or answers 400"
 
 
-def _batch(fact: Pulled) -> str | None:
+def _batch(fact: PullIssued) -> str | None:
     members = fact.pull.members
     if members is None or "batch" not in members:
         return None
@@ -54,13 +54,13 @@ def _batch(fact: Pulled) -> str | None:
     return "a batch below 1 counts as 1" if batch is None or batch < 1 else None
 
 
-def _bytes_without_batch(fact: Pulled) -> str | None:
+def _bytes_without_batch(fact: PullIssued) -> str | None:
     if fact.pull.max_bytes and fact.pull.members is not None and "batch" not in fact.pull.members:
         return f"{fact.pull.max_bytes} bytes are asked for and no batch: one message will come"
     return None
 
 
-def _durations(fact: Pulled) -> str | None:
+def _durations(fact: PullIssued) -> str | None:
     body = json_object(fact.pull.body) or {}
     for name in ("expires", "idle_heartbeat"):
         value = body.get(name, 0)
@@ -69,20 +69,20 @@ def _durations(fact: Pulled) -> str | None:
     return None
 
 
-def _beats(fact: Pulled) -> str | None:
+def _beats(fact: PullIssued) -> str | None:
     pull = fact.pull
     if pull.heartbeat and 2 * pull.heartbeat > pull.expires:
         return f"heartbeats of {seconds(pull.heartbeat):g} s need an expiry of twice that, seen {seconds(pull.expires):g} s: the server answers 400"
     return None
 
 
-def _no_beats(fact: Pulled) -> str | None:
+def _no_beats(fact: PullIssued) -> str | None:
     if fact.pull.expires >= LONG and not fact.pull.heartbeat:
         return f"the pull waits {seconds(fact.pull.expires):g} s without heartbeats, so its loss is noticed only then"
     return None
 
 
-def _over(fact: Pulled) -> str | None:
+def _over(fact: PullIssued) -> str | None:
     pull = fact.pull
     if len(fact.interests) != 1 or pull.no_wait or not fact.owed or not fact.most:
         return None  # where two subscriptions hear the inbox, nobody knows what came for whom
@@ -102,20 +102,20 @@ def _over(fact: Pulled) -> str | None:
     )
 
 
-def _group(fact: Pulled) -> str | None:
+def _group(fact: PullIssued) -> str | None:
     groups = fact.consumer.config.get("priority_groups") if fact.consumer is not None else None
     if isinstance(groups, list) and groups and fact.pull.members and not fact.pull.group:
         return "the consumer has priority groups, and the pull names none: the server answers 400"
     return None
 
 
-def _push(fact: Pulled) -> str | None:
+def _push(fact: PullIssued) -> str | None:
     if fact.consumer is not None and fact.consumer.config.get("deliver_subject"):
         return f"{fact.consumer.key[1]} is a push consumer"
     return None
 
 
-def _limits(fact: Pulled) -> str | None:
+def _limits(fact: PullIssued) -> str | None:
     if fact.consumer is None:
         return None
     config, pull = fact.consumer.config, fact.pull
@@ -127,13 +127,13 @@ def _limits(fact: Pulled) -> str | None:
     return None
 
 
-def _pin(fact: Pulled) -> str | None:
+def _pin(fact: PullIssued) -> str | None:
     if fact.pull.pin and fact.pull.pin == fact.refused_pin:
         return f"the pin id {fact.pull.pin[:40]} was refused, and is named again"
     return None
 
 
-def _old_inbox(fact: Pulled) -> str | None:
+def _old_inbox(fact: PullIssued) -> str | None:
     if not fact.survivors:
         return None
     lines = ", ".join(str(each.line) for each in fact.survivors[:5])
@@ -141,13 +141,13 @@ def _old_inbox(fact: Pulled) -> str | None:
     return f"pulls of the lost link are still alive in this inbox and owe {owed} messages: line {lines}"
 
 
-def _twin(fact: Pulled) -> str | None:
+def _twin(fact: PullIssued) -> str | None:
     if fact.twin is None:
         return None
     return f"the same pull went out in line {fact.twin.line}, before anything came on the new link: one of them is of the time without a link"
 
 
-def _drifted(fact: Pulled) -> str | None:
+def _drifted(fact: PullIssued) -> str | None:
     if fact.shrunk != SHRUNK:
         return None
     return (
@@ -156,57 +156,57 @@ def _drifted(fact: Pulled) -> str | None:
     )
 
 
-def _given_up(fact: GivenUp) -> str | None:
+def _given_up(fact: PullAbandoned) -> str | None:
     return (
         f"the pull in line {fact.pull.line} has {fact.left:.1f} s to go, and is waited for no longer: "
         "what the server still sends for it is lost to whoever asked"
     )
 
 
-def _storm(fact: PullOver) -> str | None:
+def _storm(fact: PullEnded) -> str | None:
     if fact.refusals != STORM:
         return None
     return f"{STORM} pulls within 3 s came to nothing ({fact.pull.status}), and each was sent again at once"
 
 
-def _limit_refused(fact: PullOver) -> str | None:
+def _limit_refused(fact: PullEnded) -> str | None:
     if fact.row.limit is None or fact.row.limit is Limit.MAX_WAITING:
         return None
     return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
 
 
-def _push_refused(fact: PullOver) -> str | None:
+def _push_refused(fact: PullEnded) -> str | None:
     if fact.row.error is not ConsumerIsPush:
         return None
     return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
 
 
-def _bad(fact: PullOver) -> str | None:
+def _bad(fact: PullEnded) -> str | None:
     if fact.row.error is not BadRequest:
         return None
     return f"the server refused the pull in line {fact.pull.line}: {fact.pull.status}"
 
 
-def _no_expiry(fact: Pulled) -> str | None:
+def _no_expiry(fact: PullIssued) -> str | None:
     pull = fact.pull
     if pull.members is None or pull.expires or pull.no_wait or pull.void:
         return None
     return "the pull has no expiry: it waits for ever, and nothing says when it is lost"
 
 
-def _consumer_of(fact: Pulled | PullOver) -> object:
+def _consumer_of(fact: PullIssued | PullEnded) -> object:
     return fact.pull.consumer
 
 
-def _reader_of(fact: Pulled) -> object:
+def _reader_of(fact: PullIssued) -> object:
     return fact.pull.consumer, fact.interests[0].sid
 
 
-def _body_of(fact: Pulled) -> object:
+def _body_of(fact: PullIssued) -> object:
     return fact.pull.body[:200]
 
 
-def _line_of(fact: Pulled | PullOver) -> int:
+def _line_of(fact: PullIssued | PullEnded) -> int:
     return fact.pull.line
 
 
@@ -230,49 +230,49 @@ def _no_repull(fact: NoPull) -> str | None:
 
 # fmt: off
 RULES: Final = (
-    Rule(name="pull-without-reply", fact=Pulled, severity=ERROR, judge=_no_reply,
+    Rule(name="pull-without-reply", fact=PullIssued, severity=ERROR, judge=_no_reply,
         clause="ADR-13.1, WIRE.c6", right="Give every pull a reply subject."),
-    Rule(name="pull-without-interest", fact=Pulled, severity=ERROR, judge=_no_interest,
+    Rule(name="pull-without-interest", fact=PullIssued, severity=ERROR, judge=_no_interest,
         clause="ADR-13.9, WIRE.c6: a pull whose inbox lost interest is dropped", right="SUB the inbox before the pull, and keep it until the pull has ended."),
-    Rule(name="pull-heard-twice", fact=Pulled, severity=ERROR, judge=_heard_twice, cause=_reader_of,
+    Rule(name="pull-heard-twice", fact=PullIssued, severity=ERROR, judge=_heard_twice, cause=_reader_of,
         clause="WIRE.k2, ADR-13.20: each matching subscription gets a copy", right="Keep the inboxes of requests and of pulls apart."),
-    Rule(name="pull-body-unknown", fact=Pulled, severity=ERROR, judge=_body, cause=_body_of,
+    Rule(name="pull-body-unknown", fact=PullIssued, severity=ERROR, judge=_body, cause=_body_of,
         clause="ADR-13.4, WIRE.c1; server: consumer.go nextReqFromMsg", right="Send nothing, a number, or a JSON object."),
-    Rule(name="pull-batch-below-one", fact=Pulled, severity=ERROR, judge=_batch, cause=_body_of,
+    Rule(name="pull-batch-below-one", fact=PullIssued, severity=ERROR, judge=_batch, cause=_body_of,
         clause="ADR-13.5, WIRE.c2", right="Ask for at least one message."),
-    Rule(name="pull-bytes-without-batch", fact=Pulled, severity=ERROR, judge=_bytes_without_batch, cause=_body_of,
+    Rule(name="pull-bytes-without-batch", fact=PullIssued, severity=ERROR, judge=_bytes_without_batch, cause=_body_of,
         clause="ADR-37.14, WIRE.c2: byte bounded pulls ask for a large batch", right="Send a batch beside max_bytes."),
-    Rule(name="pull-duration-invalid", fact=Pulled, severity=ERROR, judge=_durations, cause=_body_of,
+    Rule(name="pull-duration-invalid", fact=PullIssued, severity=ERROR, judge=_durations, cause=_body_of,
         clause="ADR-13.6, WIRE.c3: durations are nanoseconds (B062, B110)", right="Send whole numbers of nanoseconds that an int64 holds, none below 0."),
-    Rule(name="pull-heartbeat-too-long", fact=Pulled, severity=ERROR, judge=_beats, cause=_body_of,
+    Rule(name="pull-heartbeat-too-long", fact=PullIssued, severity=ERROR, judge=_beats, cause=_body_of,
         clause="WIRE.c4: 400 heartbeat value too large (B059)", right="Ask for heartbeats of at most half the expiry."),
-    Rule(name="pull-without-heartbeat", fact=Pulled, severity=WARNING, judge=_no_beats, cause=_consumer_of,
+    Rule(name="pull-without-heartbeat", fact=PullIssued, severity=WARNING, judge=_no_beats, cause=_consumer_of,
         clause="ADR-37.9: idle_heartbeat of pulls over 30 s", right="Ask for heartbeats, and act when two are missed."),
-    Rule(name="pull-over-asks", fact=Pulled, severity=WARNING, judge=_over, cause=_reader_of,
+    Rule(name="pull-over-asks", fact=PullIssued, severity=WARNING, judge=_over, cause=_reader_of,
         clause="ADR-37.21: what is asked and what is buffered never exceed max_messages or max_bytes", right="Ask only for what was taken; end or outlast a pull before the next."),
-    Rule(name="pull-without-group", fact=Pulled, severity=ERROR, judge=_group, cause=_consumer_of,
+    Rule(name="pull-without-group", fact=PullIssued, severity=ERROR, judge=_group, cause=_consumer_of,
         clause="WIRE.c11 (ADR-42)", right="Name the group in every pull."),
-    Rule(name="pull-of-push-consumer", fact=Pulled, severity=ERROR, judge=_push, cause=_consumer_of,
+    Rule(name="pull-of-push-consumer", fact=PullIssued, severity=ERROR, judge=_push, cause=_consumer_of,
         clause="ADR-37.30, WIRE.c12: 409 Consumer is push based", right="Look at deliver_subject first."),
-    Rule(name="pull-above-limit", fact=Pulled, severity=ERROR, judge=_limits, cause=_consumer_of,
+    Rule(name="pull-above-limit", fact=PullIssued, severity=ERROR, judge=_limits, cause=_consumer_of,
         clause="ADR-37.31, WIRE.c12: 409 Exceeded MaxRequest...", right="Keep to the limits of the consumer's configuration."),
-    Rule(name="pull-limit-refused", fact=PullOver, severity=ERROR, judge=_limit_refused, cause=_consumer_of, proof=_line_of,
+    Rule(name="pull-limit-refused", fact=PullEnded, severity=ERROR, judge=_limit_refused, cause=_consumer_of, proof=_line_of,
         clause="ADR-37.31, WIRE.c12: 409 Exceeded MaxRequest...", right="Keep to the limits of the consumer's configuration."),
-    Rule(name="pull-refused", fact=PullOver, severity=ERROR, judge=_bad, cause=_consumer_of, proof=_line_of,
+    Rule(name="pull-refused", fact=PullEnded, severity=ERROR, judge=_bad, cause=_consumer_of, proof=_line_of,
         clause="WIRE.c1, WIRE.c4, WIRE.c11: 400 Bad Request", right="Send a body that the server takes; the same again is refused again."),
-    Rule(name="pull-of-push-refused", fact=PullOver, severity=ERROR, judge=_push_refused, cause=_consumer_of, proof=_line_of,
+    Rule(name="pull-of-push-refused", fact=PullEnded, severity=ERROR, judge=_push_refused, cause=_consumer_of, proof=_line_of,
         clause="ADR-37.30, WIRE.c12: 409 Consumer is push based", right="Look at deliver_subject first."),
-    Rule(name="pin-stale", fact=Pulled, severity=ERROR, judge=_pin,
+    Rule(name="pin-stale", fact=PullIssued, severity=ERROR, judge=_pin,
         clause="WIRE.b9 (ADR-42): 423", right="Forget the pin id when it is refused."),
-    Rule(name="inbox-reused", fact=Pulled, severity=WARNING, judge=_old_inbox, cause=_reader_of,
+    Rule(name="inbox-reused", fact=PullIssued, severity=WARNING, judge=_old_inbox, cause=_reader_of,
         clause="WIRE.k1: a pull outlives its link", right="Take a new inbox after every reconnect."),
-    Rule(name="pull-while-disconnected", fact=Pulled, severity=WARNING, judge=_twin,
+    Rule(name="pull-while-disconnected", fact=PullIssued, severity=WARNING, judge=_twin,
         clause="ADR-37.41, ADR-37.42: without a link no pull goes out, with a new one goes one", right="Keep no pull for a link that is down: ask anew, once, when it stands again."),
-    Rule(name="pending-drifted", fact=Pulled, severity=WARNING, judge=_drifted,
+    Rule(name="pending-drifted", fact=PullIssued, severity=WARNING, judge=_drifted,
         clause="ADR-37.24: a status takes off what will not come", right="Take Nats-Pending-Messages and Nats-Pending-Bytes of each status off what is counted as under way."),
-    Rule(name="pull-given-up-early", fact=GivenUp, severity=WARNING, judge=_given_up,
+    Rule(name="pull-given-up-early", fact=PullAbandoned, severity=WARNING, judge=_given_up,
         clause="ADR-37.5, ADR-13.14: the client waits longer than the server", right="Wait for the status that ends a pull, and a little longer than its expiry."),
-    Rule(name="pull-storm", fact=PullOver, severity=ERROR, judge=_storm,
+    Rule(name="pull-storm", fact=PullEnded, severity=ERROR, judge=_storm,
         clause="ADR-37.36, WIRE.b5 (B005, B023, B025)", right="Wait longer after each refusal; end where asking again cannot help."),
     Rule(name="heartbeats-ignored", fact=Silence, severity=ERROR, judge=_silence,
         clause="ADR-37.38: two missed heartbeats", right="Ask again, or end, when two heartbeats are missed."),
@@ -280,7 +280,7 @@ RULES: Final = (
         clause="ADR-37.36, WIRE.b3, WIRE.b4: 409 Leadership Change and Server Shutdown end every pull (B004)", right="Ask again after a short pause."),
     Rule(name="no-pull-after-reconnect", fact=NoPull, severity=ERROR, judge=_no_repull, cause=per_link,
         clause="ADR-37.42 (B007, B008)", right="Ask anew once the new link stands."),
-    Rule(name="pull-without-expiry", fact=Pulled, severity=WARNING, judge=_no_expiry, cause=_consumer_of, proof=_line_of,
+    Rule(name="pull-without-expiry", fact=PullIssued, severity=WARNING, judge=_no_expiry, cause=_consumer_of, proof=_line_of,
         clause="ADR-13.6: without an expiry a pull waits for ever", right="Send an expiry, and ask again when it is over."),
 )
 # fmt: on

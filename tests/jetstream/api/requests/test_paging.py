@@ -16,7 +16,7 @@ from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.procedure import CurrentTime, Steps
 from jsproto.errors import InvalidResponse, RequestTimeout
 from jsproto.jetstream.api.requests import manage as api
-from jsproto.jetstream.api.requests.paging import RACES, Listed
+from jsproto.jetstream.api.requests.paging import RACES, Listing
 from jsproto.jetstream.api.subjects import ApiSubjects
 from tests.jetstream.api.asking import message, run
 
@@ -83,7 +83,7 @@ def test_an_end_before_the_total_is_seen_in_the_list() -> None:
 
 
 def test_a_list_can_be_copied_and_pickled_with_all_it_knows() -> None:
-    listed = Listed(["a"], total=3, missing=["b"], offline={"c": "why"})
+    listed = Listing(["a"], total=3, missing=["b"], offline={"c": "why"})
     for twin in (copy.copy(listed), copy.deepcopy(listed), pickle.loads(pickle.dumps(listed))):
         assert (twin, twin.total, twin.missing, twin.offline) == (("a",), 3, ("b",), {"c": "why"})
 

@@ -12,7 +12,7 @@ from jsproto.core.conversation.conversation import Call
 from jsproto.core.conversation.message import Message
 from jsproto.core.conversation.procedure import CurrentTime, Sleep
 from jsproto.errors import (
-    Disconnected,
+    ConnectionLost,
     InvalidConfig,
     InvalidHeader,
     InvalidSubject,
@@ -142,9 +142,9 @@ def test_b176_a_timeout_is_an_unknown_outcome_and_never_sent_again() -> None:
 
 
 def test_a_lost_link_is_never_sent_again_either() -> None:
-    world = World(Disconnected("link lost"))
+    world = World(ConnectionLost("link lost"))
 
-    with pytest.raises(Disconnected):
+    with pytest.raises(ConnectionLost):
         world.run(publish("s.a"))
     assert len(world.calls) == 1
 

@@ -19,8 +19,8 @@ from jsproto.jetstream.api.validation.rules import (
     CONSUMER_RULES,
     STREAM_RULES,
     UPDATE_RULES,
+    ConfigRule,
     Op,
-    Rule,
     check_consumer,
     check_stream,
     check_stream_update,
@@ -35,7 +35,7 @@ def stream(**settings: object) -> StreamConfig:
     return StreamConfig(**{"name": "CHECK", "subjects": ["check.>"], **settings})
 
 
-def named(rule: Rule) -> str:
+def named(rule: ConfigRule) -> str:
     return f"{rule.setting}: {rule.text}"
 
 
@@ -48,7 +48,7 @@ def test_there_are_many_rules_and_each_is_a_number_of_the_servers_once() -> None
 
 
 @pytest.mark.parametrize("rule", STREAM_RULES, ids=named)
-def test_a_rule_of_streams_finds_its_example_first(rule: Rule) -> None:
+def test_a_rule_of_streams_finds_its_example_first(rule: ConfigRule) -> None:
     config = stream(**examples.STREAMS[rule.setting, rule.text])
     found = check_stream(config, pedantic=rule.pedantic)
 
@@ -57,7 +57,7 @@ def test_a_rule_of_streams_finds_its_example_first(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", [each for each in UPDATE_RULES if each.setting != "name"], ids=named)
-def test_a_rule_of_updates_finds_its_example_first(rule: Rule) -> None:
+def test_a_rule_of_updates_finds_its_example_first(rule: ConfigRule) -> None:
     before, after = examples.UPDATES[rule.setting, rule.text]
     found = check_stream_update(stream(**before), stream(**after))
 
@@ -65,7 +65,7 @@ def test_a_rule_of_updates_finds_its_example_first(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", CONSUMER_RULES, ids=named)
-def test_a_rule_of_consumers_finds_its_example_first(rule: Rule) -> None:
+def test_a_rule_of_consumers_finds_its_example_first(rule: ConfigRule) -> None:
     settings, of = examples.CONSUMERS[rule.setting, rule.text]
     if rule.err_code == 10098:
         settings, of = examples.WORKQUEUE_ALL

@@ -1,7 +1,7 @@
 import pytest
 
 from jsproto.testing.simserver.values.subjects import (
-    Interest,
+    InterestTable,
     SubjectMapping,
     matches,
 )
@@ -31,7 +31,7 @@ def test_matching(pattern, subject, expected):
 
 
 def test_interest_follows_who_comes_and_goes():
-    interest = Interest()
+    interest = InterestTable()
     literal, wild, one, two = Sub("a.b"), Sub("a.*"), Sub("a.b", "q"), Sub("a.>", "q")
     for sub in (literal, wild, one, two):
         interest.add(sub)
@@ -44,7 +44,7 @@ def test_interest_follows_who_comes_and_goes():
 
 
 def test_interest_keeps_literal_neighbours_apart_and_forgets_in_time():
-    interest = Interest()
+    interest = InterestTable()
     one, two = Sub("a"), Sub("a")
     interest.add(one)
     interest.add(two)
@@ -61,7 +61,7 @@ def test_interest_keeps_literal_neighbours_apart_and_forgets_in_time():
 )
 def test_what_is_remembered_of_one_subject_is_true_of_its_neighbours(patterns):
     subjects = ["", "a", "b", "a.b", "a.c", ".b", "a.", "a.b.c", "a.b.d", "b.b", "a.c.c", "a.b.c.d"]
-    interest = Interest()
+    interest = InterestTable()
     for step, pattern in enumerate(patterns, start=1):
         interest.add(Sub(pattern))
         for subject in subjects * 2:
