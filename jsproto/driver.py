@@ -228,7 +228,7 @@ class Driver:
             raise busy("put", conversation)
         if conversation.ended:
             return False
-        conversation.refused_put = True
+        conversation.put_blocked = True
         return True
 
     def watch(self, conversation: Conversation[T], until: Stage) -> bool:

@@ -160,7 +160,7 @@ def test_a_conversation_that_was_never_opened_is_refused(driver, connection, use
 
 def test_the_end_of_a_conversation_can_be_waited_for_at_the_putters_place(driver, conversation):
     assert driver.ending(conversation) is True
-    assert conversation.refused_put is True
+    assert conversation.put_blocked is True
 
     conversation.ended = True
 

@@ -109,7 +109,7 @@ async def back_up(
     infos = await _chosen(account.js, streams)
     root = Path(folder)
     manifest = Manifest(format=FORMAT, server=nc.info.version, created=Timestamp(time_ns()))
-    await nc._aside(partial(begun, root, as_file(manifest)))
+    await nc._run_in_thread(partial(begun, root, as_file(manifest)))
     saved: list[SavedStream] = []
     for number, (info, consumers) in enumerate(infos, 1):
         total = info.state.bytes if data else 0
@@ -123,7 +123,7 @@ async def back_up(
         )
         with ProgressReporter(progress, tell) as teller:
             place = root / STREAMS / file_name(info.config.name)
-            entry = await nc._aside(partial(configured, place, info, consumers))
+            entry = await nc._run_in_thread(partial(configured, place, info, consumers))
             try:
                 if data:
                     entry = await account.take(place, entry, teller, check=check)
@@ -134,7 +134,7 @@ async def back_up(
                 entry = entry.evolve(note=teller.words)
             saved.append(entry)
     manifest = manifest.evolve(complete=True, streams=saved)
-    await nc._aside(partial(written, root / MANIFEST, as_file(manifest)))
+    await nc._run_in_thread(partial(written, root / MANIFEST, as_file(manifest)))
     return manifest
 
 
@@ -219,7 +219,7 @@ async def restore(
     """
     check_replicas(replicas)
     account = _Account(nc, js, replicas)
-    saved = await nc._aside(partial(found_in, Path(folder), streams))
+    saved = await nc._run_in_thread(partial(found_in, Path(folder), streams))
     if not data:
         saved = [(place, entry.evolve(archive=None), config) for place, entry, config in saved]
     await _checked(nc, saved, tell)
@@ -273,9 +273,9 @@ async def _checked(nc: AsyncClient, saved: Sequence[Found], tell: Tell) -> None:
             total=entry.size,
         )
         with ProgressReporter(progress, tell) as teller:
-            check = await nc._aside(partial(Check, place, entry))
+            check = await nc._run_in_thread(partial(Check, place, entry))
             with check:
-                while size := await nc._aside(check.step):
+                while size := await nc._run_in_thread(check.step):
                     teller.passed(size)
 
 
@@ -307,7 +307,7 @@ class _Account:
         check: bool,
     ) -> SavedStream:
         """Write the archive of a stream, and what the server says beside it."""
-        aside = self._nc._aside
+        aside = self._nc._run_in_thread
         snapshot = self._pure.stream(entry.name).snapshot(check=check)
         name = archive_name(self._nc.info.version)
         archive = await aside(partial(Archive, place / name))
@@ -356,7 +356,7 @@ class _Account:
             await self.js.create_stream(config)
         wanted = [each for each in entry.consumers if each not in there]
         for name in wanted:
-            consumer = await self._nc._aside(partial(consumer_of, place, name))
+            consumer = await self._nc._run_in_thread(partial(consumer_of, place, name))
             if self._replicas is not None and (consumer.num_replicas or 0) > self._replicas:
                 consumer = consumer.evolve(num_replicas=self._replicas)
             await stream.create_or_update_consumer(consumer)
@@ -365,7 +365,7 @@ class _Account:
 
     async def _unpack(self, place: Path, entry: SavedStream, teller: ProgressReporter) -> None:
         """Make a stream of its archive, and compare it with what was saved."""
-        aside = self._nc._aside
+        aside = self._nc._run_in_thread
         origin = await aside(partial(origin_of, place))
         if self._replicas is not None:
             origin = origin.replicated(self._replicas)

@@ -133,9 +133,9 @@ class Client(AsyncClient):
             self._pump()
             raise
         finally:
-            await self._swept()
+            await self._reap()
 
-    async def _swept(self) -> None:
+    async def _reap(self) -> None:
         """Let tasks and transports that were given up come to their end; all of them are bounded."""
         for task in self._tasks:
             task.cancel()
@@ -182,7 +182,7 @@ class Client(AsyncClient):
 
     # ------------------------------------------------------------------ driving
 
-    def _kick(self) -> None:
+    def _schedule_flush(self) -> None:
         if not self._kicked:
             self._kicked = self._thread
             self._loop.call_soon(self._pump)
@@ -198,7 +198,7 @@ class Client(AsyncClient):
         driver.collect()
         if driver.woken and not driver.orders:
             self._wake_all()
-            self._kick()
+            self._schedule_flush()
         else:
             self._pump()
 
@@ -263,10 +263,10 @@ class Client(AsyncClient):
         if link is not None:
             link.write(data)
             self._broken = link.broken
-            if link.unsent or self._connection.choked:
+            if link.unsent or self._connection.write_blocked:
                 self._connection.transport_unsent(link.unsent, self._now())
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk, in a thread, to its end."""
         doing = self._loop.run_in_executor(None, work)
         try:

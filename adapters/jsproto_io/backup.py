@@ -102,7 +102,7 @@ def back_up(
     infos = _chosen(account.js, streams)
     root = Path(folder)
     manifest = Manifest(format=FORMAT, server=nc.info.version, created=Timestamp(time_ns()))
-    nc._aside(partial(begun, root, as_file(manifest)))
+    nc._run_in_thread(partial(begun, root, as_file(manifest)))
     saved: list[SavedStream] = []
     for number, (info, consumers) in enumerate(infos, 1):
         total = info.state.bytes if data else 0
@@ -116,7 +116,7 @@ def back_up(
         )
         with ProgressReporter(progress, tell) as teller:
             place = root / STREAMS / file_name(info.config.name)
-            entry = nc._aside(partial(configured, place, info, consumers))
+            entry = nc._run_in_thread(partial(configured, place, info, consumers))
             try:
                 if data:
                     entry = account.take(place, entry, teller, check=check)
@@ -127,7 +127,7 @@ def back_up(
                 entry = entry.evolve(note=teller.words)
             saved.append(entry)
     manifest = manifest.evolve(complete=True, streams=saved)
-    nc._aside(partial(written, root / MANIFEST, as_file(manifest)))
+    nc._run_in_thread(partial(written, root / MANIFEST, as_file(manifest)))
     return manifest
 
 
@@ -212,7 +212,7 @@ def restore(
     """
     check_replicas(replicas)
     account = _Account(nc, js, replicas)
-    saved = nc._aside(partial(found_in, Path(folder), streams))
+    saved = nc._run_in_thread(partial(found_in, Path(folder), streams))
     if not data:
         saved = [(place, entry.evolve(archive=None), config) for place, entry, config in saved]
     _checked(nc, saved, tell)
@@ -266,9 +266,9 @@ def _checked(nc: SyncClient, saved: Sequence[Found], tell: Tell) -> None:
             total=entry.size,
         )
         with ProgressReporter(progress, tell) as teller:
-            check = nc._aside(partial(Check, place, entry))
+            check = nc._run_in_thread(partial(Check, place, entry))
             with check:
-                while size := nc._aside(check.step):
+                while size := nc._run_in_thread(check.step):
                     teller.passed(size)
 
 
@@ -300,7 +300,7 @@ class _Account:
         check: bool,
     ) -> SavedStream:
         """Write the archive of a stream, and what the server says beside it."""
-        aside = self._nc._aside
+        aside = self._nc._run_in_thread
         snapshot = self._pure.stream(entry.name).snapshot(check=check)
         name = archive_name(self._nc.info.version)
         archive = aside(partial(Archive, place / name))
@@ -349,7 +349,7 @@ class _Account:
             self.js.create_stream(config)
         wanted = [each for each in entry.consumers if each not in there]
         for name in wanted:
-            consumer = self._nc._aside(partial(consumer_of, place, name))
+            consumer = self._nc._run_in_thread(partial(consumer_of, place, name))
             if self._replicas is not None and (consumer.num_replicas or 0) > self._replicas:
                 consumer = consumer.evolve(num_replicas=self._replicas)
             stream.create_or_update_consumer(consumer)
@@ -358,7 +358,7 @@ class _Account:
 
     def _unpack(self, place: Path, entry: SavedStream, teller: ProgressReporter) -> None:
         """Make a stream of its archive, and compare it with what was saved."""
-        aside = self._nc._aside
+        aside = self._nc._run_in_thread
         origin = aside(partial(origin_of, place))
         if self._replicas is not None:
             origin = origin.replicated(self._replicas)

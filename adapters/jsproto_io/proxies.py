@@ -192,7 +192,7 @@ class ProxyHandshake:
     __slots__ = ("_held", "_proxy", "_say", "_server", "_talk", "_word", "stands")
 
     ended = False
-    parting: Exception | None = None
+    close_reason: Exception | None = None
 
     def __init__(self, proxy: object, server: Server, talk: Talk) -> None:
         self._proxy = proxy
@@ -251,7 +251,7 @@ class ProxyHandshake:
         say, self._say = self._say, b""
         return say
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """Nothing: the end of the stream says it."""
         return b""
 

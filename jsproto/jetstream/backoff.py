@@ -53,7 +53,7 @@ class Backoff(Snapshottable):
         """A request failed. Gives the moment before which nothing may be asked."""
         return self._wait(now + max(self.delay, at_least))
 
-    def fruitless(self, issued: float, now: float) -> float | None:
+    def record_empty(self, issued: float, now: float) -> float | None:
         """A request that went out at ``issued`` ended in good order with nothing. ``None`` if nothing is to be waited for."""
         at = issued + self.delay
         if at <= now:
@@ -61,7 +61,7 @@ class Backoff(Snapshottable):
             return None
         return self._wait(at)
 
-    def eased(self) -> None:
+    def reset_delay(self) -> None:
         """Pulls are taken again."""
         self.failures = 0
 

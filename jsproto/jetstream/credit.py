@@ -86,7 +86,7 @@ class Credit(Snapshottable):
             self.level += amount - self.asked
             self.asked = 0
 
-    def surplus(self, amount: int) -> None:
+    def unsolicited(self, amount: int) -> None:
         """So much has come that nobody asked for on this inbox."""
         self.level += amount
 

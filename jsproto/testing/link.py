@@ -150,7 +150,7 @@ class Pair:
         """
         seen = len(self.events)
         for _ in range(_MOST_ROUNDS):
-            if not (self._obey() or self._carry()):
+            if not (self._apply_event() or self._carry()):
                 return self.events[seen:]
         raise LocalProtocolError(f"expected rest within {_MOST_ROUNDS} exchanges, seen none")
 
@@ -195,7 +195,7 @@ class Pair:
         self.server.handle_tick(self.now)
         self.machine.handle_tick(self.now)
 
-    def _obey(self) -> bool:
+    def _apply_event(self) -> bool:
         """Take one event: do what it asks of an adapter, keep what it tells everybody."""
         event = self.machine.next_event()
         if event is None:

@@ -567,7 +567,7 @@ def test_publishing_waits_while_the_peer_does_not_read(peer):
                     await nc.publish("a", b"x" * 32768)
 
             publishing = asyncio.create_task(publish())
-            await until(lambda: nc._connection.choked)
+            await until(lambda: nc._connection.write_blocked)
             await settled(20)
             held = nc._link.transport.get_write_buffer_size()
             assert not publishing.done()

@@ -40,7 +40,7 @@ def backup(tmp_path):
 class Aside:
     """All of a client that a check needs."""
 
-    def _aside(self, work):
+    def _run_in_thread(self, work):
         return work()
 
 

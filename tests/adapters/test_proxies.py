@@ -294,8 +294,8 @@ def test_http_asks_and_what_follows_the_answer_is_the_server(step):
         b"CONNECT nats.example:4222 HTTP/1.1\r\nHost: nats.example:4222\r\n"
         b"Proxy-Authorization: Basic am9lOnNlY3JldA==\r\n\r\n"
     )
-    assert (layer.stands, layer.ended, layer.parting, out) == (True, False, None, b"INFO {}\r\n")
-    assert (layer.received(b"more"), layer.sent(b"PING\r\n"), layer.goodbye(), layer.cut()) == (
+    assert (layer.stands, layer.ended, layer.close_reason, out) == (True, False, None, b"INFO {}\r\n")
+    assert (layer.received(b"more"), layer.sent(b"PING\r\n"), layer.close_frame(), layer.cut()) == (
         b"more",
         b"PING\r\n",
         b"",

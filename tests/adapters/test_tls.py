@@ -395,7 +395,7 @@ def test_nothing_is_said_before_tls_stands():
     assert tls.outgoing().startswith(b"\x16\x03")
     with pytest.raises(Exception, match="expected that TLS stands"):
         tls.sent(b"CONNECT {}")
-    assert tls.goodbye() == b""
+    assert tls.close_frame() == b""
 
 
 def test_a_server_learned_by_its_address_must_show_the_name_of_the_configured_one():

@@ -203,5 +203,5 @@ def test_a_compressed_frame_was_not_offered_and_is_an_error_n056():
     said = layer.received(frame(Opcode.BINARY, b"PING\r\n") + b"\xc2\x01x")
 
     assert (b"PING\r\n", True) == (said, layer.ended)
-    assert isinstance(layer.parting, WebSocketFailed)
-    assert "reserved" in str(layer.parting)
+    assert isinstance(layer.close_reason, WebSocketFailed)
+    assert "reserved" in str(layer.close_reason)

@@ -78,7 +78,7 @@ def test_what_comes_is_one_stream_however_it_is_cut():
     )
     for layer, other, said in at_every_cut(after):
         assert b"INFO {}\r\nMSG a 1 5\r\nhello\r\n" + bytes(200) == said
-        assert (True, False, None) == (layer.stands, layer.ended, layer.parting)
+        assert (True, False, None) == (layer.stands, layer.ended, layer.close_reason)
         assert b"" == other.received(layer.outgoing())
         assert not other.ended
 
@@ -140,15 +140,15 @@ def test_the_request_is_that_of_rfc_6455_and_offers_nothing_more():
 def test_a_goodbye_is_one_close_frame():
     layer, other = standing()
 
-    assert b"" == other.received(layer.goodbye())
+    assert b"" == other.received(layer.close_frame())
     assert other.ended
-    assert b"" == layer.goodbye()
+    assert b"" == layer.close_frame()
 
 
 def test_there_is_no_goodbye_where_nothing_stands():
     layer, _, _ = asking()
 
-    assert b"" == layer.goodbye()
+    assert b"" == layer.close_frame()
 
 
 # ---------------------------------------------------------------------------------------------- ends
@@ -172,10 +172,10 @@ def test_a_close_of_the_server_is_answered_and_is_the_end(payload, parting):
         assert b"" == other.received(layer.outgoing())
         assert other.ended
         if parting is None:
-            assert layer.parting is None
+            assert layer.close_reason is None
         else:
-            assert str(layer.parting).endswith(parting)
-            assert not isinstance(layer.parting, LinkError)  # the core says whose fault it is
+            assert str(layer.close_reason).endswith(parting)
+            assert not isinstance(layer.close_reason, LinkError)  # the core says whose fault it is
 
 
 def test_an_end_of_the_stream_without_a_close_frame_is_a_cut():
@@ -217,9 +217,9 @@ def test_a_fault_is_one_typed_end_and_what_came_before_counts(name):
         assert said.startswith(b"PING\r\n")
         assert said in {b"PING\r\n", b"PING\r\na"}
         assert layer.ended
-        assert isinstance(layer.parting, WebSocketFailed)
-        assert "ws://127.0.0.1:8080" in str(layer.parting)
-        assert seen in str(layer.parting)
+        assert isinstance(layer.close_reason, WebSocketFailed)
+        assert "ws://127.0.0.1:8080" in str(layer.close_reason)
+        assert seen in str(layer.close_reason)
         assert b"" == layer.received(b"more")
 
 
@@ -227,7 +227,7 @@ def test_the_first_fault_is_the_one_that_is_told():
     layer, _ = standing()
     layer.received(frame(Opcode.TEXT, b"a") + b"\x83\x00")
 
-    assert "binary messages" in str(layer.parting)
+    assert "binary messages" in str(layer.close_reason)
 
 
 def test_the_server_is_told_what_was_wrong():
@@ -265,10 +265,10 @@ def test_what_is_no_web_socket_says_what_was_expected_and_seen(name, size):
 
     assert b"" == said
     assert (False, True) == (layer.stands, layer.ended)
-    assert isinstance(layer.parting, WebSocketFailed)
-    assert str(layer.parting).startswith("expected a WebSocket from ws://127.0.0.1:8080, got ")
-    assert re.search(seen, str(layer.parting))
-    assert len(str(layer.parting)) < 300
+    assert isinstance(layer.close_reason, WebSocketFailed)
+    assert str(layer.close_reason).startswith("expected a WebSocket from ws://127.0.0.1:8080, got ")
+    assert re.search(seen, str(layer.close_reason))
+    assert len(str(layer.close_reason)) < 300
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_what_was_not_offered_may_not_be_answered(offer):
     layer, _, answer = asking()
     layer.received(answer[:-2] + offer.encode() + b"\r\n\r\n")
 
-    assert isinstance(layer.parting, WebSocketFailed)
+    assert isinstance(layer.close_reason, WebSocketFailed)
     assert not layer.stands
 
 
@@ -292,9 +292,9 @@ def test_whatever_comes_is_bytes_or_one_end(data, stands, size):
         assert isinstance(said, bytes)
         assert stands or said == b""
     layer.outgoing()
-    layer.goodbye()
+    layer.close_frame()
 
-    assert layer.parting is None or layer.ended
+    assert layer.close_reason is None or layer.ended
 
 
 # ---------------------------------------------------------------------------------------------- what it costs
@@ -327,7 +327,7 @@ def test_a_frame_that_announces_too_much_is_refused_at_its_header(opcode):
 
     assert (0, True) == (read, layer.ended)
     assert held < 50_000
-    assert isinstance(layer.parting, WebSocketFailed)
+    assert isinstance(layer.close_reason, WebSocketFailed)
     other.received(layer.outgoing())
     assert other._protocol.close_rcvd.code in {1002, 1009}
 
@@ -468,7 +468,7 @@ class Lower:
     def __init__(self):
         self.stands = False
         self.ended = False
-        self.parting = None
+        self.close_reason = None
         self.began = 0
 
     def begin(self):
@@ -489,7 +489,7 @@ class Lower:
     def outgoing(self):
         return b"<hello>"
 
-    def goodbye(self):
+    def close_frame(self):
         return b"<bye>"
 
     def cut(self):
@@ -516,7 +516,7 @@ def test_the_upper_begins_when_the_lower_stands_and_speaks_through_it():
     assert b"PING" == other.received(both.sent(b"PING")[::-1])
     assert "lower" == str(both.cut())
 
-    bye = both.goodbye()
+    bye = both.close_frame()
 
     assert bye.endswith(b"<bye>")
     other.received(bye.removesuffix(b"<bye>")[::-1])
@@ -529,16 +529,16 @@ def test_the_end_of_the_lower_cuts_the_upper_off():
     lower.ended = True
 
     assert both.ended
-    assert isinstance(both.parting, WebSocketFailed)
-    assert b"<bye>" == both.goodbye()
+    assert isinstance(both.close_reason, WebSocketFailed)
+    assert b"<bye>" == both.close_frame()
 
-    lower.parting = TlsFailed("no")
+    lower.close_reason = TlsFailed("no")
 
-    assert both.parting is lower.parting
+    assert both.close_reason is lower.parting
 
     upper.received(b"no\r\n")
 
-    assert both.parting is upper.parting
+    assert both.close_reason is upper.parting
 
 
 def test_what_the_lower_raises_is_raised():

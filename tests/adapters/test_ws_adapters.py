@@ -285,7 +285,7 @@ def test_a_refusal_and_a_close_in_the_same_bytes_cost_the_next_server_nothing(us
     def refuse(line):
         layer = opened(line)
         heard(line, layer, b"PING\r\n")
-        line.say(layer.sent(b"-ERR 'Authorization Violation'\r\n") + layer.goodbye())
+        line.say(layer.sent(b"-ERR 'Authorization Violation'\r\n") + layer.close_frame())
         line.until_gone()
 
     first, second = peer(refuse), peer(answered)

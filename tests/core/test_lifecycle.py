@@ -527,7 +527,7 @@ def test_nobody_is_hurried_when_nobody_is_left():
         [Server(host="a")], entropy=bytes, wait=1.0, wait_max=1.0, jitter=0.0, jitter_tls=0.0, randomize=False
     )
     pool.entries[0].spent = True
-    pool.hurry(0.0)
+    pool.retry_now(0.0)
 
     assert pool.next(0.0) is None
 

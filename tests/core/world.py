@@ -205,7 +205,7 @@ class World:
         self.sids = {}
         self.tokens = set()
         self.peer = Peer(self.sids)
-        self.dialled = self.linked = self.closed = self.choked = self.hurried = False
+        self.dialled = self.linked = self.closed = self.write_blocked = self.hurried = False
         self.draining = self.left_out = False
         self.dial_time = start
         self.last_dial = {}
@@ -307,9 +307,9 @@ class World:
         elif isinstance(event, Notice):
             self.left_out = self.left_out or event.kind is NoticeKind.UNSENT
         elif isinstance(event, Ready) and event.conversation is None:
-            assert self.choked
+            assert self.write_blocked
 
-            self.choked = False
+            self.write_blocked = False
         elif isinstance(event, Ready):
             assert event.conversation in self.waiting
 
@@ -325,7 +325,7 @@ class World:
         assert [] == [
             each for each in self.waiting if each.readable or each.ended
         ]  # who waits waits for something
-        assert self.choked == connection.choked
+        assert self.write_blocked == connection.write_blocked
         assert self.published == connection.stats.messages_out
         assert len(live) == connection.conversations
         assert self.handed == [
@@ -546,7 +546,7 @@ class World:
             if self.connection.send(Publish("user", payload), self.now):
                 self.accepted.append(payload)
             else:
-                self.choked = True
+                self.write_blocked = True
         except ConversationClosed:
             assert self.connection.state in (LinkState.CLOSING, LinkState.CLOSED)
         except PayloadTooLarge:

@@ -26,7 +26,7 @@ def test_data_makes_the_delay_short_again_but_does_not_end_the_one_that_runs():
     pace = Backoff(1.0, 8.0)
     pace.failed(0.0)
     pace.failed(0.0)
-    pace.eased()
+    pace.reset_delay()
 
     assert not pace.opened(1.9)
     assert pace.failed(5.0) == 6.0
@@ -44,22 +44,22 @@ def test_a_new_link_forgets_everything():
 def test_a_pull_that_lived_longer_than_the_delay_costs_nothing():
     pace = Backoff(0.25, 8.0)
 
-    assert pace.fruitless(0.0, 30.0) is None
+    assert pace.record_empty(0.0, 30.0) is None
     assert pace.opened(30.0)
 
 
 def test_a_pull_that_ended_quickly_with_nothing_is_paced_from_its_start():
     pace = Backoff(0.25, 8.0)
 
-    assert pace.fruitless(10.0, 10.1) == 10.25
-    assert pace.fruitless(10.25, 10.3) == 10.75
+    assert pace.record_empty(10.0, 10.1) == 10.25
+    assert pace.record_empty(10.25, 10.3) == 10.75
 
 
 def test_a_failure_can_ask_for_a_longer_delay():
     assert Backoff(0.25, 8.0).failed(0.0, 1.0) == 1.0
 
 
-@given(st.lists(st.sampled_from(["failed", "fruitless", "eased"]), min_size=1, max_size=200))
+@given(st.lists(st.sampled_from(["failed", "record_empty", "reset_delay"]), min_size=1, max_size=200))
 def test_between_two_fruitless_requests_at_least_the_first_delay_passes(kinds):
     pace = Backoff(0.25, 4.0)
     now = 0.0
@@ -68,10 +68,10 @@ def test_between_two_fruitless_requests_at_least_the_first_delay_passes(kinds):
         issued = now
         if kind == "failed":
             pace.failed(now)
-        elif kind == "fruitless":
-            pace.fruitless(issued, now)
+        elif kind == "record_empty":
+            pace.record_empty(issued, now)
         else:
-            pace.eased()
+            pace.reset_delay()
             continue
         assert not pace.opened(issued + 0.2)
         now = pace.not_before or 0.0
@@ -99,7 +99,7 @@ def test_a_snapshot_put_back_paces_alike(failures):
 def test_a_request_that_lived_exactly_as_long_as_the_delay_costs_nothing_and_the_next_failure_is_the_first():
     pace = Backoff(1.0, 8.0)
     pace.failed(0.0)
-    assert pace.fruitless(1.0, 3.0) is None
+    assert pace.record_empty(1.0, 3.0) is None
     assert pace.failures == 0
     assert pace.delay == 1.0
 

@@ -10,7 +10,7 @@ from jsproto.jetstream.credit import Credit
 AMOUNTS = st.integers(0, 60)
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["ask", "received", "taken", "settled", "reset", "surplus", "narrow"]),
+        st.sampled_from(["ask", "received", "taken", "settled", "reset", "unsolicited", "narrow"]),
         AMOUNTS,
     ),
     max_size=40,
@@ -31,9 +31,9 @@ def played(credit: Credit, steps: list[tuple[str, int]]) -> int:
         elif verb == "received":
             extra += max(0, amount - credit.asked)
             credit.received(amount)
-        elif verb == "surplus":
+        elif verb == "unsolicited":
             extra += amount
-            credit.surplus(amount)
+            credit.unsolicited(amount)
         elif verb == "narrow":
             before = credit.limit
             credit.narrow(amount)
@@ -204,7 +204,7 @@ def test_what_was_asked_before_leaves_less_to_ask_for_and_adds_up():
 def test_what_nobody_asked_for_comes_on_top_of_what_is_there():
     credit = Credit(10)
     credit.ask(10)
-    credit.surplus(2)
+    credit.unsolicited(2)
 
     assert (credit.asked, credit.buffered, credit.level, credit.room) == (10, 2, 12, 0)
 

@@ -38,8 +38,8 @@ LEFT_OUT: Final = {
     "strays": "a counter",
 }
 LOOKED_AT: Final = {
-    "_absent", "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "hungry", "ledger", "liveness", "pin",
-    "_question", "port", "reason", "refused_put", "state",
+    "_absent", "_budget", "_expires", "_fence", "_missing", "_pace", "backlog", "ended", "take_blocked", "ledger", "liveness", "pin",
+    "_question", "port", "reason", "put_blocked", "state",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ class World(orders.World):
             for each in (budget.messages, budget.size)
         )
         return (
-            consume.state, consume.reason, consume.ended, type(consume.error), consume.hungry, consume.refused_put,
+            consume.state, consume.reason, consume.ended, type(consume.error), consume.take_blocked, consume.put_blocked,
             consume.pin, consume._missing, consume._expires, consume.backlog.count,
             tuple(self._pull(pull) for pull in ledger.open.values()),
             tuple(self._pull(pull) for pull in ledger.filled.values()),

@@ -34,7 +34,7 @@ LEFT_OUT: Final = {
     "strays": "a counter",
 }  # fmt: skip
 LOOKED_AT: Final = {
-    "_fence", "_queued", "_until", "backlog", "ended", "got", "hungry", "liveness", "pin", "port", "reason", "refused_put", "size", "state",
+    "_fence", "_queued", "_until", "backlog", "ended", "got", "take_blocked", "liveness", "pin", "port", "reason", "put_blocked", "size", "state",
 }  # fmt: skip
 
 
@@ -49,7 +49,7 @@ class World(orders.World):
         """The state, as far as anything to come depends on it."""
         fetch, port, pull, live = self.fetch, self.fetch.port, self.fetch.pull, self.fetch.liveness
         return (
-            fetch.state, fetch.reason, fetch.ended, type(fetch.error), type(fetch.cause), fetch.hungry, fetch.refused_put, fetch.pin,
+            fetch.state, fetch.reason, fetch.ended, type(fetch.error), type(fetch.cause), fetch.take_blocked, fetch.put_blocked, fetch.pin,
             fetch.got, fetch.size, fetch.backlog.count, round(self.now - fetch._opened, 6), round(fetch._until - self.now, 6),
             pull and (pull.batch, pull.got, pull.max_bytes, pull.size, pull.end, round(self.now - pull.issued, 6)),
             live.heartbeat, live.silent, live.watching and round(self.now - live.since, 6),

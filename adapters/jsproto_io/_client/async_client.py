@@ -134,7 +134,7 @@ class AsyncClient(Base):
         finally:
             if conversation.readable or not conversation.finished:
                 connection.close(conversation, now())
-            self._kick()
+            self._schedule_flush()
         if item is ENDED:
             raise no_result(conversation)
         return item
@@ -444,7 +444,7 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ disks
 
     @abstractmethod
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk, in a thread, to its end."""
 
     # ------------------------------------------------------------------ probing
@@ -469,7 +469,7 @@ class AsyncClient(Base):
         """
         if get_ident() != self._thread or self._away():
             self._refuse()
-        self._kick()
+        self._schedule_flush()
 
     def _away(self) -> bool:
         """Whether another event loop than the client's runs in this thread, or none."""
@@ -504,7 +504,7 @@ class AsyncClient(Base):
     # ------------------------------------------------------------------ waiting
 
     @abstractmethod
-    def _kick(self) -> None:
+    def _schedule_flush(self) -> None:
         """Pump soon, once for all wishes of this turn."""
 
     def _wrote(self) -> None:
@@ -512,7 +512,7 @@ class AsyncClient(Base):
         if len(self._connection.outgoing) >= MANY:
             self._pump()
         else:
-            self._kick()
+            self._schedule_flush()
 
     @abstractmethod
     def _waiter(self) -> object:

@@ -305,9 +305,9 @@ class Base:
         driver = self._driver
         driver.collect()
         while driver.orders:
-            self._obey(driver.orders.popleft())
+            self._apply_event(driver.orders.popleft())
             driver.collect()
-        choked = connection.choked
+        choked = connection.write_blocked
         if self._owes and not connection.clogged:
             self._answer()
         data = b"" if self._broken else connection.data_to_send()
@@ -327,7 +327,7 @@ class Base:
             for waiter in woken:
                 self._wake(waiter)
 
-    def _obey(self, order: Order) -> None:
+    def _apply_event(self, order: Order) -> None:
         if isinstance(order, Dial):
             self._layer = None
             self._broken = self._owes = False
@@ -347,7 +347,7 @@ class Base:
             data = self._connection.data_to_send()
             layer, self._layer = self._layer, None
             if layer is not None:
-                data = (layer.sent(data) if data else b"") + layer.goodbye()
+                data = (layer.sent(data) if data else b"") + layer.close_frame()
             if data:
                 self._write(data)
             self._hang_up()
@@ -417,7 +417,7 @@ class Base:
             self._connection.receive_data(said, now)
         if layer.ended and not self._leaving():
             self._hang_up()
-            self._failed(layer.parting)
+            self._failed(layer.close_reason)
 
     def _answer(self) -> None:
         """Write what the layer has to say of its own accord."""

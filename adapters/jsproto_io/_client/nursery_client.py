@@ -11,7 +11,7 @@ wants any more has as long for what was written. So leaving always comes to its 
 all, is raised as it is, in no group.
 
 On trio, Ctrl-C may be raised in whatever task runs. In one of ours it would come out as a group and leave half a step behind, so they
-are sheltered from it, and trio gives it to the main task (`_shelter`).
+are sheltered from it, and trio gives it to the main task (`_run_outside_tasks`).
 
 What is there already is given without a checkpoint; a reader who has taken everything waits, which is one. So a checkpoint
 costs a run of messages what it costs one message, and nothing is taken before a wait that may be cancelled.
@@ -86,7 +86,7 @@ class StructuredClient(AsyncClient):
         network = self._find_network()
         if network is not None and network.now() != self._now():
             raise wrong_clock()
-        _shelter()
+        _run_outside_tasks()
         self._home = ways.here()
         self._begin(self._now())
         self._bell = ways.event()
@@ -133,7 +133,7 @@ class StructuredClient(AsyncClient):
                 await self._changed()
         except BaseException:
             self._connection.close(None, self._now())  # the second time does not wait
-            self._kick()
+            self._schedule_flush()
             raise
 
     # ------------------------------------------------------------------ waiting
@@ -196,7 +196,7 @@ class StructuredClient(AsyncClient):
         if deadline is not None and deadline < self._armed:
             self._armed = self._timer.deadline = deadline
 
-    def _kick(self) -> None:
+    def _schedule_flush(self) -> None:
         if not self._kicked:
             self._kicked = self._thread
             self._bell.set()
@@ -214,7 +214,7 @@ class StructuredClient(AsyncClient):
         driver.collect()
         if driver.woken and not driver.orders:
             self._wake_all()
-            self._kick()
+            self._schedule_flush()
         else:
             self._pump()
 
@@ -240,10 +240,10 @@ class StructuredClient(AsyncClient):
         if link is not None:
             link.write(data)
             self._broken = link.broken
-            if link.unsent or self._connection.choked:
+            if link.unsent or self._connection.write_blocked:
                 self._connection.transport_unsent(len(link.unsent), self._now())
 
-    async def _aside(self, work: Callable[[], T]) -> T:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk, in a thread, to its end."""
         return cast("T", await self.WAYS.aside(work))
 
@@ -272,7 +272,7 @@ _TASKS: Final = (
 )
 
 
-def _shelter() -> None:
+def _run_outside_tasks() -> None:
     """Have Ctrl-C raised outside of our tasks. anyio has no word for it, and trio need not be there: who runs on it has imported it."""
     trio = sys.modules.get("trio")
     if trio is not None:

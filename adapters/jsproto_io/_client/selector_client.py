@@ -240,7 +240,7 @@ class SelectorClient(SyncClient):
         if plug.broken is not None:
             self._broken = True
             self._look_at = 0.0
-        if plug.unsent or self._connection.choked:
+        if plug.unsent or self._connection.write_blocked:
             self._connection.transport_unsent(len(plug.unsent), self._now())
 
     def _places(self, host: str, port: int, patience: float) -> Sequence[AddrInfo]:

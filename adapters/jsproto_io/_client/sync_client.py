@@ -507,7 +507,7 @@ class SyncClient(Base):
     def _leave(self, conversation: Conversation[object]) -> None:
         """This conversation is over."""
 
-    def _aside(self, work: Callable[[], T]) -> T:
+    def _run_in_thread(self, work: Callable[[], T]) -> T:
         """Do something that waits for a disk; everybody waits here."""
         return work()
 

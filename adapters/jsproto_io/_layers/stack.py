@@ -26,7 +26,7 @@ class ByteFilter(Protocol):
         ...
 
     @property
-    def parting(self) -> Exception | None:
+    def close_reason(self) -> Exception | None:
         """Why it has ended; ``None`` is a good end."""
         ...
 
@@ -54,7 +54,7 @@ class ByteFilter(Protocol):
         """What the layer itself has to write."""
         ...
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """What must be written when nothing follows from us."""
         ...
 
@@ -85,11 +85,11 @@ class StackedFilter:
         return self._upper.ended or self._lower.ended
 
     @property
-    def parting(self) -> Exception | None:
+    def close_reason(self) -> Exception | None:
         """Why; a lower layer that ends well under an upper one that does not has cut it off."""
         if self._upper.ended:
-            return self._upper.parting
-        return self._lower.parting or self._upper.cut()
+            return self._upper.close_reason
+        return self._lower.close_reason or self._upper.cut()
 
     def begin(self) -> None:
         """Begin with the lower."""
@@ -112,10 +112,10 @@ class StackedFilter:
         words = self._upper.outgoing()
         return self._lower.sent(words) if words else self._lower.outgoing()
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """Of the upper, then of the lower."""
-        words = self._upper.goodbye()
-        return (self._lower.sent(words) if words else b"") + self._lower.goodbye()
+        words = self._upper.close_frame()
+        return (self._lower.sent(words) if words else b"") + self._lower.close_frame()
 
     def cut(self) -> Exception | None:
         """As the lower sees it, which is the first to feel it; or the upper, if that is nothing to the lower."""

@@ -75,7 +75,7 @@ class Filter:
         parting: what is wrong with that: nothing.
     """
 
-    __slots__ = ("_in", "_object", "_out", "_server", "ended", "parting", "stands")
+    __slots__ = ("_in", "_object", "_out", "_server", "close_reason", "ended", "stands")
 
     def __init__(self, context: ssl.SSLContext, server: Server) -> None:
         self._server = server
@@ -84,7 +84,7 @@ class Filter:
         self._object = context.wrap_bio(self._in, self._out, server_hostname=server.name)
         self.stands = False
         self.ended = False
-        self.parting: Exception | None = None
+        self.close_reason: Exception | None = None
 
     def received(self, data: bytes) -> bytes:
         """What the bytes of the stream say, perhaps nothing yet.
@@ -134,7 +134,7 @@ class Filter:
         """What TLS itself has to write."""
         return self._out.read()
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """What must be written when nothing follows from us."""
         if self.stands:
             with contextlib.suppress(ssl.SSLError):  # the server's goodbye is not waited for

@@ -61,8 +61,8 @@ class Filter:
         "_pong",
         "_protocol",
         "_server",
+        "close_reason",
         "ended",
-        "parting",
         "stands",
     )
 
@@ -84,7 +84,7 @@ class Filter:
         self._protocol = ClientProtocol(uri, max_size=None, logger=SILENT)
         self.stands = False
         self.ended = False
-        self.parting: Exception | None = None
+        self.close_reason: Exception | None = None
 
     # ------------------------------------------------------------------ what comes
 
@@ -196,7 +196,7 @@ class Filter:
             close = self._protocol.close_rcvd
             if close is not None and close.code not in _WELL:
                 text = f"the WebSocket was closed with {close.code}"
-                self.parting = ConnectionResetError(
+                self.close_reason = ConnectionResetError(
                     f"{text}: {shorten(close.reason, 200)}" if close.reason else text
                 )
 
@@ -204,7 +204,7 @@ class Filter:
         """The first fault is the reason."""
         if not self.ended:
             self.ended = True
-            self.parting = WebSocketFailed(
+            self.close_reason = WebSocketFailed(
                 f"expected {expected} from {self._server}, got {shorten(str(seen), 200)}"
             )
 
@@ -246,7 +246,7 @@ class Filter:
             self._protocol.send_pong(pong)
         return b"".join(self._protocol.data_to_send())
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """A close frame, if there was none; the server's is not waited for."""
         if self.stands and self._protocol.state is State.OPEN:
             self._protocol.send_close(CloseCode.NORMAL_CLOSURE)

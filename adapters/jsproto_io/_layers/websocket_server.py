@@ -22,13 +22,13 @@ class Answerer:
         asked: what it asked for.
     """
 
-    __slots__ = ("_protocol", "asked", "ended", "parting", "stands")
+    __slots__ = ("_protocol", "asked", "close_reason", "ended", "stands")
 
     def __init__(self) -> None:
         self._protocol = ServerProtocol(max_size=None, logger=SILENT)
         self.stands = False
         self.ended = False
-        self.parting: Exception | None = None
+        self.close_reason: Exception | None = None
         self.asked: Request | None = None
 
     def begin(self) -> None:
@@ -58,7 +58,7 @@ class Answerer:
         """The answer, pongs, and the close frame."""
         return b"".join(self._protocol.data_to_send())
 
-    def goodbye(self) -> bytes:
+    def close_frame(self) -> bytes:
         """A close frame, if there was none."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(CloseCode.GOING_AWAY)

@@ -63,7 +63,7 @@ class _Line:
     def leave(self) -> None:
         """Say goodbye, where that is usual; a second time says nothing."""
         if self.layer is not None:
-            self.unsent += self.layer.goodbye()
+            self.unsent += self.layer.close_frame()
 
 
 @final

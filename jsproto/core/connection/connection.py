@@ -198,7 +198,7 @@ class Connection:
         return tuple(entry.server for entry in self._pool.entries)
 
     @property
-    def choked(self) -> bool:
+    def write_blocked(self) -> bool:
         """Whether somebody waits for the outbound bytes to fall below the low-water mark."""
         return self._choked
 
@@ -224,7 +224,7 @@ class Connection:
             self._secured = self._secure_first(self.server)
         elif state is LinkState.UPGRADING:
             self._secured = True
-            self._introduce()
+            self._authenticate()
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Bytes came. Every complete frame is worked off in order; what a frame decides acts after all of them."""
@@ -324,7 +324,7 @@ class Connection:
         if conversation.offered(item, now):
             self._exchange.offered(conversation, now)
             return True
-        conversation.refused_put = True
+        conversation.put_blocked = True
         self._stir(conversation, now)
         return False
 
@@ -411,7 +411,7 @@ class Connection:
         except InvalidConfig as error:
             self.authentication_failed(error, now)
         else:
-            self._greet(auth)
+            self._send_connect(auth)
 
     def authentication_failed(self, error: Exception, now: float) -> None:
         """Credentials could not be had: the attempt fails with this error; the first connect is given up at once."""
@@ -450,7 +450,7 @@ class Connection:
         port = conversation.port
         fences = len(port.fences)
         conversation.told(wish, now)
-        self._exchange.stir(conversation, now)
+        self._exchange.flush_conversation(conversation, now)
         if len(port.fences) > fences:  # it waits for the server
             options = self._options
             self._exchange.limit_drain(
@@ -484,7 +484,7 @@ class Connection:
             self._lost(LinkLost("left the server because a reconnect was asked for"), now)
         elif self._link.state is LinkState.WAITING:
             self._link.timers.stop(LinkTimer.DIAL)
-            self._pool.hurry(now)
+            self._pool.retry_now(now)
             self._dial(now)
 
     def close(self, conversation: Conversation[object] | None, now: float) -> None:
@@ -580,7 +580,7 @@ class Connection:
 
     def _control(self, frame: Frame, now: float) -> None:
         if isinstance(frame, Info):
-            self._informed(frame)
+            self._handle_info(frame)
         elif isinstance(frame, Err):
             self.stats.errors += 1
             self._refused(refusal(frame.text, self._secrets), now)
@@ -593,7 +593,7 @@ class Connection:
         elif frame is Control.PONG and self._exchange.ponged(now):
             self._verified = self._link.state in {LinkState.CHECKING, LinkState.CLOSING}
 
-    def _informed(self, info: Info) -> None:
+    def _handle_info(self, info: Info) -> None:
         self.info = info
         self._exchange.max_payload = info.max_payload
         self._parser.max_payload = (
@@ -607,7 +607,7 @@ class Connection:
             if change.left_out:
                 self._events.append(Notice(None, NoticeKind.POOL_TRUNCATED, change.left_out))
         if self._link.state is LinkState.GREETED:
-            self._shake(info)
+            self._start_tls(info)
         elif self.connected:
             self._look_for_lameness(info)
 
@@ -674,7 +674,7 @@ class Connection:
         tls = self._options.tls
         return tls is Tls.FIRST or (server.web and (server.tls or tls is Tls.REQUIRED))
 
-    def _shake(self, info: Info) -> None:
+    def _start_tls(self, info: Info) -> None:
         """INFO is here: TLS if it is wished or needed, then credentials."""
         if self.server.web and not self._secured and info.tls_required and self._has_credentials():
             self._reason = ServerErr(
@@ -685,7 +685,7 @@ class Connection:
             )
             return
         if self._secured or self.server.web:
-            self._introduce()
+            self._authenticate()
             return
         tls = self._options.tls
         asked = tls is Tls.REQUIRED or self.server.tls
@@ -698,20 +698,20 @@ class Connection:
             self._link.move(LinkInput.TLS_NEEDED)
             self._events.append(Upgrade(self.server))
         else:
-            self._introduce()
+            self._authenticate()
 
     def _has_credentials(self) -> bool:
         options = self._options
         return options.ask_for_credentials or for_server(options.auth, self.server) != Auth()
 
-    def _introduce(self) -> None:
+    def _authenticate(self) -> None:
         if self._options.ask_for_credentials:
             self._link.move(LinkInput.CREDENTIALS_NEEDED)
             self._events.append(Authenticate(self.server, self.info.nonce if self.info is not None else ""))
         else:
-            self._greet(self._options.auth)
+            self._send_connect(self._options.auth)
 
-    def _greet(self, auth: Auth | None) -> None:
+    def _send_connect(self, auth: Auth | None) -> None:
         """CONNECT and the PING whose PONG proves that it was accepted."""
         self._link.move(LinkInput.INTRODUCED)
         options = self._options
@@ -742,7 +742,7 @@ class Connection:
         self._failures.clear()
         resumed = self.stats.connects > 0
         if not resumed:
-            self._pool.forgive()
+            self._pool.reset_attempts()
         self.stats.connects += 1
         info = cast("Info", self.info)
         self._events.append(Connected(info, resumed))
@@ -907,11 +907,11 @@ class Connection:
         """After a take that may have said something, unless the conversation is forgotten already."""
         port = conversation.port
         if port.commands or port.notices or port.number in self._exchange.router.conversations:
-            self._exchange.stir(conversation, now)
+            self._exchange.flush_conversation(conversation, now)
         self._drained(now)
 
     def _stir(self, conversation: Conversation[object], now: float) -> None:
-        self._exchange.stir(conversation, now)
+        self._exchange.flush_conversation(conversation, now)
         self._drained(now)
 
     def _too_late(self) -> ConversationClosed:

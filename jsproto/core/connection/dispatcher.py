@@ -181,7 +181,7 @@ class Dispatcher:
         if conversation.ended and isinstance(conversation.error, LocalProtocolError):
             raise conversation.error
 
-    def stir(self, conversation: Conversation[object], now: float) -> None:
+    def flush_conversation(self, conversation: Conversation[object], now: float) -> None:
         """After it was told something: send, note its deadline, wake who waits, forget it if it is finished."""
         port = conversation.port
         while port.commands:
@@ -198,26 +198,26 @@ class Dispatcher:
             self._drained(port.number)
             self.router.forget(conversation)
         self._moved[port.number] = conversation
-        if conversation.hungry and (conversation.readable or conversation.ended):
-            conversation.hungry = False
+        if conversation.take_blocked and (conversation.readable or conversation.ended):
+            conversation.take_blocked = False
             self.events.append(Ready(conversation))
-        if conversation.refused_put and (conversation.room or conversation.ended):
-            conversation.refused_put = False
+        if conversation.put_blocked and (conversation.room or conversation.ended):
+            conversation.put_blocked = False
             self.events.append(Ready(conversation))
         if conversation.watched is not None and conversation.watched is not conversation.stage:
             conversation.watched = None
             self.events.append(Ready(conversation))
 
     def offered(self, conversation: Conversation[object], now: float) -> None:
-        """After it was opened, or took an item of the user: `stir`, or only its deadline where there is nothing else to do."""
+        """After it was opened, or took an item of the user: `flush_conversation`, or only its deadline where there is nothing else to do."""
         port = conversation.port
         if (
             port.commands
             or port.notices
             or conversation.ended
-            or (conversation.hungry and conversation.readable)
+            or (conversation.take_blocked and conversation.readable)
         ):
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
         else:
             self._moved[port.number] = conversation
 
@@ -242,7 +242,7 @@ class Dispatcher:
                 conversation.fenced(drain.fence, now)
             else:
                 conversation.ticked(now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
 
     def limit_drain(
         self, conversation: Conversation[object], now: float, *, until: float, silence: float
@@ -272,7 +272,7 @@ class Dispatcher:
         """The connection ends: so does everybody."""
         for conversation in list(self.router.conversations.values()):
             conversation.closed(error, now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
 
     def clear(self) -> None:
         """Nothing is left: no route, no deadline, no fence."""
@@ -293,13 +293,13 @@ class Dispatcher:
             if port.sid == sid:
                 port.received += len(run)
             conversation.delivered(run, now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
         elif sid == MUX_SID:
             if self._unproven:
                 self._unproven.pop(MUX_SID, None)
             for found, token, frame in self.router.answers(run):
                 found.replied(token, frame, now)
-                self.stir(found, now)
+                self.flush_conversation(found, now)
         else:
             self.router.unknown += len(run)
 
@@ -320,7 +320,7 @@ class Dispatcher:
             if drain is not None and token == drain.fence:
                 self._drained(number)
             conversation.fenced(token, now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
         return not token and not self._pongs
 
     def refused(self, subject: str, error: JsprotoError, now: float) -> None:
@@ -331,7 +331,7 @@ class Dispatcher:
             self._denied.add(subject)
         for conversation in list(self.router.conversations.values()):
             conversation.refused(subject, error, now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
 
     def turn_away(self, now: float) -> None:
         """The server took no more subscriptions, and refused one for each complaint, of those that were sent since the last PONG."""
@@ -403,7 +403,7 @@ class Dispatcher:
         self.router.link_lost()
         for conversation in list(self.router.conversations.values()):
             conversation.link_down(error, now)
-            self.stir(conversation, now)
+            self.flush_conversation(conversation, now)
 
     def restore(self, now: float) -> None:
         """A link is up: subscriptions first, then those who ask again, then what was kept, then the fences behind it."""
@@ -418,14 +418,14 @@ class Dispatcher:
         for conversation in waiting:
             if not conversation.AFTER_BACKLOG:
                 conversation.link_up(now)
-                self.stir(conversation, now)
+                self.flush_conversation(conversation, now)
         left_out = self.outbound.resume(self.max_payload)
         if left_out:
             self.events.append(Notice(None, NoticeKind.UNSENT, left_out))
         for conversation in waiting:
             if conversation.AFTER_BACKLOG:
                 conversation.link_up(now)
-                self.stir(conversation, now)
+                self.flush_conversation(conversation, now)
 
     # ------------------------------------------------------------------ what goes out
 

@@ -386,7 +386,7 @@ class ServerPool(Snapshottable):
         found.not_before = min(found.not_before, now)
         self._wanted = found
 
-    def hurry(self, now: float) -> None:
+    def retry_now(self, now: float) -> None:
         """Whoever is next need not wait any longer."""
         self._dials.clear()
         entry = self.next(now)
@@ -418,7 +418,7 @@ class ServerPool(Snapshottable):
         entry.refused = ""
         entry.lame = False
 
-    def forgive(self) -> None:
+    def reset_attempts(self) -> None:
         """Nobody is given up any more: the sweeps of the first connect are over and say nothing of later ones."""
         for entry in self.entries:
             entry.spent = False

@@ -382,13 +382,13 @@ class Conversation(Snapshottable, Generic[T_co]):
         context: a slot for the adapter, never read here.
         ended: no further item will come; what is at hand can still be taken.
         error: why it ended, if not well.
-        hungry: the last `take` said NEED_DATA and nobody was woken since.
-        refused_put: the last put said False and nobody was woken since.
+        take_blocked: the last `take` returned NEED_DATA, and the connection has woken no task since.
+        put_blocked: the last put returned False, and the connection has woken no task since.
         served: nobody is owed the word that it has ended; a draining connection waits for it where items were left.
         watched: the stage at which somebody began to wait for the next one, ``None`` if nobody does.
     """
 
-    __slots__ = ("context", "ended", "error", "hungry", "port", "refused_put", "served", "watched")
+    __slots__ = ("context", "ended", "error", "port", "put_blocked", "served", "take_blocked", "watched")
 
     #: Told of a new link only after the publishes that were kept while there was none.
     AFTER_BACKLOG: ClassVar[bool] = False
@@ -398,8 +398,8 @@ class Conversation(Snapshottable, Generic[T_co]):
     STATE: ClassVar[Codecs] = {
         "ended": PLAIN,
         "error": ERROR,
-        "hungry": PLAIN,
-        "refused_put": PLAIN,
+        "take_blocked": PLAIN,
+        "put_blocked": PLAIN,
         "served": PLAIN,
         "port": PART,
     }
@@ -409,8 +409,8 @@ class Conversation(Snapshottable, Generic[T_co]):
         self.context: object = None
         self.ended = False
         self.error: JsprotoError | None = None
-        self.hungry = False
-        self.refused_put = False
+        self.take_blocked = False
+        self.put_blocked = False
         self.served = True
         self.watched: Stage | None = None
 
@@ -526,7 +526,7 @@ class Conversation(Snapshottable, Generic[T_co]):
     def nothing(self) -> NeedData | Ended:
         """What `take` answers when nothing is at hand."""
         if not self.ended:
-            self.hungry = True
+            self.take_blocked = True
             return NEED_DATA
         self.served = True
         if self.error is not None:

@@ -513,7 +513,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         self._lost(EndReason.RESET)
         self.resets += 1
         self.port.notify(OrderedNotice.RESET, self.position.last)
-        at = self._pace.failed(now) if later else self._pace.fruitless(self.incarnation.since, now)
+        at = self._pace.failed(now) if later else self._pace.record_empty(self.incarnation.since, now)
         if at is None:
             self._attempt(now, old)
             return
@@ -637,7 +637,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
             if self.state is OrderedState.READING:
                 self.intake.ask(self.port, now)
         else:
-            self._dismissed(row, status, now)
+            self._on_consumer_lost(row, status, now)
 
     def _heartbeat(self, block: bytes, now: float) -> None:
         """A sign of life, which also names the last delivery (WIRE f: compared behind everything that came before it)."""
@@ -660,7 +660,7 @@ class OrderedConsumer(Conversation[T], Generic[T]):
         if self.options.hurried and self.position.quiet():
             self._caught_up(now)
 
-    def _dismissed(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
+    def _on_consumer_lost(self, row: StatusRow, status: tuple[int, str], now: float) -> None:
         """The incarnation serves us no more."""
         kind = STATUS_NOTICES.get(row.verdict, PullNotice.UNKNOWN_STATUS)
         if row.error is ServerShutdown:

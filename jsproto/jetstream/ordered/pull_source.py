@@ -123,7 +123,7 @@ class PullSource(OrderedSource):
     def received(self, frames: Sequence[Delivery]) -> None:
         """Messages came for what was asked."""
         count, size = len(frames), self.size(frames)
-        self._pace.eased()
+        self._pace.reset_delay()
         self._budget.received(count, size)
         messages, left = self.ledger.credit(count, size)
         if messages or left or not self.ledger.open:
@@ -139,7 +139,7 @@ class PullSource(OrderedSource):
 
     def heartbeat(self, block: bytes, port: Port, now: float, *, holds: bool = False) -> bool:
         """A pull waits for messages."""
-        self._pace.eased()
+        self._pace.reset_delay()
         return super().heartbeat(block, port, now, holds=holds)
 
     def ended(self, frame: Delivery, row: StatusRow, block: bytes, now: float) -> bool:
@@ -157,7 +157,7 @@ class PullSource(OrderedSource):
                 return True
             self._pace.failed(now)
             return False
-        self._pace.fruitless(pull.issued, now)
+        self._pace.record_empty(pull.issued, now)
         return True
 
     def ticked(self, now: float) -> bool:

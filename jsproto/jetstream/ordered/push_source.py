@@ -51,9 +51,9 @@ class PushSource(OrderedSource):
         self.flow = FlowControl()
         # The fence behind an answer that the server misses.
         self._doubt = 0
-        self._lead()
+        self._source()
 
-    def _lead(self) -> None:
+    def _source(self) -> None:
         self.lead.low = _ALWAYS if self.flow.marks else _NEVER
 
     # ------------------------------------------------------------------ life
@@ -78,7 +78,7 @@ class PushSource(OrderedSource):
             self.backlog.push(left)
         self.flow.forget()
         self._doubt = 0
-        self._lead()
+        self._source()
 
     # ------------------------------------------------------------------ what comes and goes
 
@@ -91,7 +91,7 @@ class PushSource(OrderedSource):
             flow.answer(passed.subject)
             if passed.behind:
                 self.backlog.push(passed.behind)
-        self._lead()
+        self._source()
 
     def keep(self, frames: list[Delivery]) -> None:
         """Behind the last question, if one waits."""
@@ -140,4 +140,4 @@ class PushSource(OrderedSource):
     def restore(self, data: Mapping[str, object]) -> None:
         """Put back what `snapshot` gave."""
         super().restore(data)
-        self._lead()
+        self._source()

@@ -453,7 +453,7 @@ class PublishWindow(Conversation[PublishResult]):
 
     def link_down(self, error: JsprotoError, now: float) -> None:
         """No open message will be answered any more: each ends now, and its slot is free, or it waits for the next link."""
-        adrift = self._adrift() if self._resend else ()
+        adrift = self._resendable() if self._resend else ()
         self._look_at = None
         self._quiet.clear()
         text = f"link lost before the acknowledgement came ({error}); unknown if stored"
@@ -595,7 +595,7 @@ class PublishWindow(Conversation[PublishResult]):
             self._ended(message, Outcome.NO_RESPONDERS, error=_nobody(message))
         self._parked.clear()
 
-    def _adrift(self) -> list[Sent]:
+    def _resendable(self) -> list[Sent]:
         """What is under way and can be sent again on another link, in the order in which it was taken."""
         flight = self._flight
         named = [token for token, (*_, headers) in flight.open.items() if message_id(headers) is not None]

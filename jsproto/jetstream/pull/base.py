@@ -207,7 +207,7 @@ class PullFeed(Conversation[M], Generic[M]):
 
     # ------------------------------------------------------------------ messages in hand
 
-    def _dress(self) -> None:
+    def _configure_messages(self) -> None:
         """Let the factory make messages as the consumer's ack policy and the user's wishes have them; called once it is known."""
         make = self.message
         state = self.acking.state
@@ -299,7 +299,7 @@ class PullFeed(Conversation[M], Generic[M]):
         self.floor.adopt(held)
         for message in (*held.values(), *self.floor.pending):
             message.feed = self
-        self._dress()
+        self._configure_messages()
 
     def _error_of(self, row: StatusRow, status: tuple[int, str]) -> JsprotoError:
         """A status that is no good end as the error that it is."""

@@ -160,10 +160,10 @@ class Consume(PullFeed[M]):
         "_expires",
         "_fence",
         "_guard",
-        "_lead",
         "_missing",
         "_pace",
         "_question",
+        "_source",
         "_template",
         "_timers",
         "_trusts",
@@ -209,7 +209,7 @@ class Consume(PullFeed[M]):
         self.pin = ""
         self._budget = PullCredit(*options.credits())
         # For the hot path: the credit that makes us ask, and whether a message counts for one in it.
-        self._lead = self._budget.lead
+        self._source = self._budget.lead
         self._by_messages = self._budget.size is None
         self._pace = Backoff(options.retry_wait, options.retry_wait_max)
         self._guard = GapDetector()
@@ -234,7 +234,7 @@ class Consume(PullFeed[M]):
         if not waiting:
             return self.nothing()
         frame = waiting.popleft()
-        lead = self._lead
+        lead = self._source
         if self._by_messages:
             lead.level -= 1
         else:
@@ -248,7 +248,7 @@ class Consume(PullFeed[M]):
         frames = self.backlog.pop_run()
         if not frames:
             return self.nothing()
-        lead = self._lead
+        lead = self._source
         if self._by_messages:
             lead.level -= len(frames)
         else:
@@ -266,7 +266,7 @@ class Consume(PullFeed[M]):
 
     def opened(self, now: float) -> None:
         """Subscribe, and pull if the link is up."""
-        self._dress()
+        self._configure_messages()
         self._move(ConsumeInput.OPENED)
         self.port.subscribe()
         self._refill(now)
@@ -274,7 +274,7 @@ class Consume(PullFeed[M]):
     def link_down(self, error: JsprotoError, now: float) -> None:
         """All pulls died with the link. What is at hand stays; pulling goes on with the next link."""
         self._timers.clear()
-        self._void(EndReason.DISCONNECTED)
+        self._expire_all(EndReason.DISCONNECTED)
         if self.state is ConsumeState.CLOSING:
             self._move(ConsumeInput.ENDED)
         elif self.state is ConsumeState.DRAINING:
@@ -344,7 +344,7 @@ class Consume(PullFeed[M]):
             self._finish(EndReason.CLOSED)
         elif wish is StopMode.DRAIN:
             self._move(ConsumeInput.DRAINED)
-            self._void(EndReason.CLOSED)
+            self._expire_all(EndReason.CLOSED)
             self._timers.clear()
             self.port.unsubscribe()
             self._fence = self.port.fence()
@@ -395,7 +395,7 @@ class Consume(PullFeed[M]):
     @property
     def asked(self) -> int:
         """Messages that open pulls still owe; in a consume by bytes: bytes."""
-        return self._lead.asked
+        return self._source.asked
 
     # ------------------------------------------------------------------ asking
 
@@ -441,14 +441,14 @@ class Consume(PullFeed[M]):
         if self.state is ConsumeState.STOPPING:
             self._stopped()
 
-    def _void(self, end: EndReason) -> None:
+    def _expire_all(self, end: EndReason) -> None:
         """Everything that is open is over."""
         self.ledger.end_all(end)
         self._balance()
 
     def _reset(self, end: EndReason) -> None:
         """Everything that is open is over, and nothing of it may be served any more: a fresh inbox."""
-        self._void(end)
+        self._expire_all(end)
         if self.state is ConsumeState.PULLING:
             self.port.subscribe()
             self._guard.restart()
@@ -482,10 +482,10 @@ class Consume(PullFeed[M]):
         size = 0 if self._by_messages else self._size(data)
         if data[0][SID] != self.port.sid:
             # Of an inbox that was given up: the user's, but nobody's debt.
-            self._budget.surplus(count, size)
+            self._budget.unsolicited(count, size)
             return
         self._alive(now)
-        self._pace.eased()
+        self._pace.reset_delay()
         self._missing = self._absent = False
         self._budget.received(count, size)
         if self._trusts:
@@ -535,7 +535,7 @@ class Consume(PullFeed[M]):
         verdict = row.verdict
         if verdict is StatusAction.HEARTBEAT:
             self._missing = self._absent = False
-            self._pace.eased()
+            self._pace.reset_delay()
             if self.options.watch_gaps:
                 self._heartbeat(block)
         elif row.end is None:
@@ -585,7 +585,7 @@ class Consume(PullFeed[M]):
         if verdict is StatusAction.PULL_ENDED:
             self._missing = self._absent = False
             if not pull.got:
-                self._pace.fruitless(pull.issued, now)
+                self._pace.record_empty(pull.issued, now)
         elif verdict is StatusAction.DOES_NOT_FIT:
             self._missing = self._absent = False
             if not (pull.got or pull.size) and self._budget.did_not_fit(pull.max_bytes):

@@ -178,7 +178,7 @@ class Fetch(PullFeed[M]):
 
     def opened(self, now: float) -> None:
         """Subscribe, and ask if the link is up."""
-        self._dress()
+        self._configure_messages()
         self._move(FetchInput.OPENED)
         self._opened = now
         self._until = now + self.options.wait

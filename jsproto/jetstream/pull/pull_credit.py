@@ -68,12 +68,12 @@ class PullCredit(Snapshottable):
         if self.size is not None:
             self.size.received(size)
 
-    def surplus(self, count: int, size: int) -> None:
+    def unsolicited(self, count: int, size: int) -> None:
         """So many messages and bytes came that nobody asked for on this inbox."""
         if self.messages is not None:
-            self.messages.surplus(count)
+            self.messages.unsolicited(count)
         if self.size is not None:
-            self.size.surplus(size)
+            self.size.unsolicited(size)
 
     def taken(self, count: int, size: int) -> None:
         """The user took so many messages and bytes."""

@@ -458,7 +458,7 @@ class PushSubscription(PushFeed[M]):
         """The fence is answered, or void."""
         if self.state is PushState.DRAINING and not self._fence:
             self._flushed = True
-            if not self.readable and (self.hungry or not self._in_hand):
+            if not self.readable and (self.take_blocked or not self._in_hand):
                 self._over(now)
         self._judge(now)
 

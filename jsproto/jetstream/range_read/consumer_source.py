@@ -257,7 +257,7 @@ class ConsumerSource(RangeSource):
         elif row.verdict is StatusAction.STRANGE:
             self.strays += 1
         else:
-            self._dismissed(row, status)
+            self._on_consumer_lost(row, status)
 
     def _heartbeat(self, block: bytes, port: Port, now: float) -> None:
         """A pull waits in vain, and the last delivery is named (WIRE f: it is compared behind everything before it)."""
@@ -268,7 +268,7 @@ class ConsumerSource(RangeSource):
         else:
             self.happened.append((SourceEvent.QUIET, None))
 
-    def _dismissed(self, row: StatusRow, status: tuple[int, str]) -> None:
+    def _on_consumer_lost(self, row: StatusRow, status: tuple[int, str]) -> None:
         """This consumer serves us no more."""
         self._lost(self._error_of(row, status), _KINDS.get(row.verdict, SourceEvent.LOST))
 

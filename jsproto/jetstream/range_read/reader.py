@@ -433,7 +433,7 @@ class RangeReader(Conversation[Rows]):
         """Who is read from lags behind the leader: wait, but not for ever."""
         self._move(RangeInput.BEHIND)
         if self.track.next > more:
-            self._again.eased()
+            self._again.reset_delay()
         self.port.notify(RangeNotice.BEHIND, more)
         if self._lagging is None:
             self._lagging = now
@@ -452,7 +452,7 @@ class RangeReader(Conversation[Rows]):
                 if detail:
                     self._backlog.append(cast("list[Delivery]", detail))
                 self._lagging = None
-                self._again.eased()
+                self._again.reset_delay()
                 self._timers.stop(RangeTimer.AGAIN)
                 self._progress(now)
             elif kind is SourceEvent.QUIET:
@@ -510,7 +510,7 @@ class RangeReader(Conversation[Rows]):
     def _progress(self, now: float) -> None:
         """Something came."""
         self._attempts = 0
-        self._pace.eased()
+        self._pace.reset_delay()
         self._timers.set(RangeTimer.STALLED, now + self.options.patience)
 
     def _stalled(self, now: float) -> None:

@@ -518,7 +518,7 @@ class Restore(SnapshotTransfer[StreamInfo]):
         if self._draining or self.ended:
             raise self.too_late("expected a restore that takes chunks, this one is draining or has ended")
         if not self.room:
-            self.refused_put = True
+            self.put_blocked = True
             return False
         chunk = self._held + bytes(item)
         sent = len(chunk) - (RESERVE if len(chunk) > 4 * RESERVE else 0)

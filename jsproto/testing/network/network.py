@@ -147,7 +147,7 @@ class Network:
             self._live(moment)
         self.now = max(self.now, end)
 
-    def stir(self) -> None:
+    def flush_conversation(self) -> None:
         """Somebody did something beside the network, with a machine or with the model: let it take its course."""
         self._unsettle()
         self._collect()
@@ -279,9 +279,9 @@ class Network:
                     break
         if deadline <= local and now >= host.starved_until:
             machine.handle_tick(local)
-        self._obey(host, local)
+        self._apply_event(host, local)
 
-    def _obey(self, host: Host, local: float) -> None:
+    def _apply_event(self, host: Host, local: float) -> None:
         """Events, the user, and bytes, until nobody has anything to say."""
         machine, user = host.machine, host.user
         for _ in range(_MOST_ROUNDS):

@@ -194,7 +194,7 @@ class Session:
             if isinstance(command, PubLine) and self._auth_at is None:  # nearly always
                 self._publish(command, now)
             else:
-                self._obey(command, now)
+                self._apply_event(command, now)
             if self.closed:
                 break
         return bool(commands)
@@ -278,7 +278,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------ commands
 
-    def _obey(self, command: ClientCommand, now: int) -> None:
+    def _apply_event(self, command: ClientCommand, now: int) -> None:
         if self._auth_at is not None and not isinstance(command, ConnectLine):
             self.fail("Authorization Violation")
         elif isinstance(command, PubLine):

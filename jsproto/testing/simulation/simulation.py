@@ -134,7 +134,7 @@ class Simulation:
         self._faults = 0
         self._published = 0
         self._source = self._chance.fork("source")
-        self._dress = self._chance.fork("dress")
+        self._configure_messages = self._chance.fork("dress")
         self._payload = b"." * self.scenario.size
         self._build()
 
@@ -144,7 +144,7 @@ class Simulation:
         try:
             for begin, end in self.scenario.storms:
                 self.network.until(begin)
-                self._storm()
+                self._request_burst()
                 self.network.until(end)
                 self._heal()
                 self.network.until(end + CALM - QUIET)
@@ -334,7 +334,11 @@ class Simulation:
         first = self._published + 1
         self._published += count
         payloads = [b"%d%b" % (number, self._payload) for number in range(first, self._published + 1)]
-        block = self._dress.choice(STRANGE) if self._dress.often(self.scenario.dressed) else None
+        block = (
+            self._configure_messages.choice(STRANGE)
+            if self._configure_messages.often(self.scenario.dressed)
+            else None
+        )
         network.server.publish_run(subject, payloads, network.now, block=block)
 
     def _watch_consumers(self) -> None:
@@ -360,7 +364,7 @@ class Simulation:
                 )
         network.at(network.now + _WATCHED, self._watch_consumers)
 
-    def _storm(self) -> None:
+    def _request_burst(self) -> None:
         self.calm = False
 
     def _heal(self) -> None:
@@ -448,7 +452,7 @@ class Simulation:
                 connection.tell(None, StopMode.DRAIN, local)
             else:
                 connection.close(None, local)
-        network.stir()
+        network.flush_conversation()
         network.advance(_END)
         for host, household in zip(network.hosts, self.households, strict=True):
             connection = household.connection

@@ -445,7 +445,7 @@ class SeenLink:
             self.gaps.append((self.heard, now))
         self.heard = now
 
-    def inquired(self, key: ConsumerKey, since: int) -> int:
+    def consumer_info_seen(self, key: ConsumerKey, since: int) -> int:
         """When the client asked about this consumer for the first time behind a moment; the moment if it did not."""
         return next((each for each in self.inquiries.get(key, ()) if each > since), since)
 

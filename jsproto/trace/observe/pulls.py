@@ -125,7 +125,7 @@ class _Life(NamedTuple):
         if reader.last is not pull:
             return
         patience = SILENT_BEATS * pull.heartbeat
-        since = link.inquired(reader.consumer, max(interest.sign, pull.at))
+        since = link.consumer_info_seen(reader.consumer, max(interest.sign, pull.at))
         if books.now - since < patience:
             books.watch(since + patience, self)
         elif not interest.unsettled:
@@ -177,7 +177,7 @@ class Pulls:
                 most_bytes=owing.most_bytes,
                 refused_pin=pins[-1].pin if pins else "",
                 survivors=mine,
-                twin=self._twin(reader, pull, owing.owed) if owing.owed else None,
+                twin=self._duplicate_pull(reader, pull, owing.owed) if owing.owed else None,
                 shrunk=shrunk,
             )
         )
@@ -379,7 +379,7 @@ class Pulls:
             reader.shrunk += 1
         return reader.shrunk
 
-    def _twin(self, reader: SeenReader, pull: SeenPull, owed: int) -> SeenPull | None:
+    def _duplicate_pull(self, reader: SeenReader, pull: SeenPull, owed: int) -> SeenPull | None:
         """The same pull, at most a moment older, on a link that follows another one, if both ask for more than was ever owed there."""
         last, before = reader.last, None if pull.link is None else pull.link.before
         if before is None or last is None or reader.interest.got or pull.no_wait:

@@ -90,7 +90,7 @@ class _PushLife(NamedTuple):
         if not (link.up and interest.active) or consumer.deleted or link.creates != creates:
             return
         patience = SILENT_BEATS * beat
-        since = link.inquired(consumer.key, max(interest.sign, consumer.at))
+        since = link.consumer_info_seen(consumer.key, max(interest.sign, consumer.at))
         if books.now - since < patience:
             books.watch(since + patience, self)
         else:

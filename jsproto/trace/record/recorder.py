@@ -240,7 +240,9 @@ class Recorder(Connection):
 
     def _counts(self, conversation: Conversation[T]) -> bool:
         """Whether it matters that somebody hears of nothing: to a drain, and to whoever answers when its reader comes back."""
-        return self._draining is not None or (isinstance(conversation, PushFeed) and not conversation.hungry)
+        return self._draining is not None or (
+            isinstance(conversation, PushFeed) and not conversation.take_blocked
+        )
 
     def _asked_for(
         self,

@@ -906,7 +906,7 @@ def test_send_says_full_above_high_water_and_ready_below_low(wire):
 
     assert w.send(Publish("a", bytes(100)))
     assert not w.send(Publish("a", bytes(1)))
-    assert w.connection.choked
+    assert w.connection.write_blocked
 
     unsent = len(w.out())
     w.connection.transport_unsent(unsent, w.now)
@@ -916,7 +916,7 @@ def test_send_says_full_above_high_water_and_ready_below_low(wire):
     w.connection.transport_unsent(5, w.now)
 
     assert [Ready(None)] == w.all_told()
-    assert not w.connection.choked
+    assert not w.connection.write_blocked
 
 
 def test_what_is_published_while_down_goes_out_once_behind_the_subscriptions_B149(wire):
@@ -1755,7 +1755,7 @@ def test_nobody_but_a_sink_takes_items(wire):
 
     with pytest.raises(Exception, match="takes no items"):
         w.connection.put(sub, 1, w.now)
-    assert not sub.refused_put
+    assert not sub.put_blocked
 
 
 class Moving(Conversation[bytes]):

@@ -141,7 +141,7 @@ def test_the_base_hears_every_fact_and_does_nothing():
 
     assert [] == talk.port.commands
     assert NEED_DATA is talk.take(0.0)
-    assert talk.hungry
+    assert talk.take_blocked
     assert (0, False, None, False) == (talk.readable, talk.room, talk.deadline, talk.finished)
     with pytest.raises(LocalProtocolError, match="takes no items"):
         talk.offered(1, 0.0)

@@ -240,7 +240,7 @@ def test_a_result_shows_itself_without_its_payload():
 def test_take_all_hands_over_everything_at_hand():
     window = opened()
     assert window.take_all(0.0) is NEED_DATA
-    assert window.hungry
+    assert window.take_blocked
     answer(window, *put(window, "a", "b"))
     assert window.readable == 2
 

@@ -100,7 +100,7 @@ def test_what_comes_counts_in_messages_and_in_bytes():
 
 def test_what_nobody_asked_for_counts_in_messages_and_in_bytes():
     budget = both()
-    budget.surplus(3, 400)
+    budget.unsolicited(3, 400)
 
     assert numbers(budget) == (10, 13, 1000, 1400)
 
@@ -142,7 +142,8 @@ KINDS = st.sampled_from([(5, None), (None, 50), (5, 50)])
 
 
 @given(
-    KINDS, st.lists(st.sampled_from(["ask", "received", "surplus", "taken", "settled", "reset"]), max_size=20)
+    KINDS,
+    st.lists(st.sampled_from(["ask", "received", "unsolicited", "taken", "settled", "reset"]), max_size=20),
 )
 def test_both_credits_see_the_same_facts_and_can_be_put_back(kind, verbs):
     def made() -> PullCredit:

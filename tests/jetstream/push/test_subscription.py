@@ -426,7 +426,7 @@ def test_messages_are_taken_one_by_one_or_all_at_once():
     assert number(sub.take(0.0)) == 1
     assert [number(each) for each in sub.take_all(0.0)] == [2, 3]
     assert sub.take_all(0.0) is NEED_DATA
-    assert sub.hungry
+    assert sub.take_blocked
 
 
 @pytest.mark.parametrize("policy", ["none", "flow_control"])

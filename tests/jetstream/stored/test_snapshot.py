@@ -329,7 +329,7 @@ def test_a_window_of_chunks_is_under_way_and_no_more() -> None:
     for _ in range(WINDOW):
         assert sink.offered(b"x", 0.0)
     assert not sink.offered(b"x", 0.0)
-    assert (sink.room, sink.refused_put) == (False, True)
+    assert (sink.room, sink.put_blocked) == (False, True)
     answered(sink)
     assert sink.room
 

@@ -186,7 +186,7 @@ def test_what_waits_for_a_client_is_bounded():
     network.freeze(host, 10.0)
     for _ in range(20):
         server.lame_duck(network.now, grace=100.0)
-        network.stir()
+        network.flush_conversation()
 
     assert server.connections == ()
 
@@ -216,7 +216,7 @@ def test_a_frozen_process_reads_first_when_it_goes_on():
     world.network.advance(0.99)
     world.connection.reconnect(world.network.now)
     world.network.freeze(world.host, 30.0)
-    world.network.stir()
+    world.network.flush_conversation()
     turned = len(world.user.turned)
     world.network.advance(29.0)
     assert len(world.user.turned) == turned
@@ -254,7 +254,7 @@ def test_a_road_with_a_small_window_leaves_bytes_with_the_writer():
     window = world.connection.open(PublishWindow(), world.network.now)
     for _ in range(3):
         world.connection.put(window, ("S", b"x" * 50), world.network.now)
-    world.network.stir()
+    world.network.flush_conversation()
 
     cable = world.host.cable
     assert cable is not None

@@ -141,7 +141,7 @@ def _old_inbox(fact: PullIssued) -> str | None:
     return f"pulls of the lost link are still alive in this inbox and owe {owed} messages: line {lines}"
 
 
-def _twin(fact: PullIssued) -> str | None:
+def _duplicate_pull(fact: PullIssued) -> str | None:
     if fact.twin is None:
         return None
     return f"the same pull went out in line {fact.twin.line}, before anything came on the new link: one of them is of the time without a link"
@@ -163,7 +163,7 @@ def _given_up(fact: PullAbandoned) -> str | None:
     )
 
 
-def _storm(fact: PullEnded) -> str | None:
+def _request_burst(fact: PullEnded) -> str | None:
     if fact.refusals != STORM:
         return None
     return f"{STORM} pulls within 3 s came to nothing ({fact.pull.status}), and each was sent again at once"
@@ -266,13 +266,13 @@ RULES: Final = (
         clause="WIRE.b9 (ADR-42): 423", right="Forget the pin id when it is refused."),
     Rule(name="inbox-reused", fact=PullIssued, severity=WARNING, judge=_old_inbox, cause=_reader_of,
         clause="WIRE.k1: a pull outlives its link", right="Take a new inbox after every reconnect."),
-    Rule(name="pull-while-disconnected", fact=PullIssued, severity=WARNING, judge=_twin,
+    Rule(name="pull-while-disconnected", fact=PullIssued, severity=WARNING, judge=_duplicate_pull,
         clause="ADR-37.41, ADR-37.42: without a link no pull goes out, with a new one goes one", right="Keep no pull for a link that is down: ask anew, once, when it stands again."),
     Rule(name="pending-drifted", fact=PullIssued, severity=WARNING, judge=_drifted,
         clause="ADR-37.24: a status takes off what will not come", right="Take Nats-Pending-Messages and Nats-Pending-Bytes of each status off what is counted as under way."),
     Rule(name="pull-given-up-early", fact=PullAbandoned, severity=WARNING, judge=_given_up,
         clause="ADR-37.5, ADR-13.14: the client waits longer than the server", right="Wait for the status that ends a pull, and a little longer than its expiry."),
-    Rule(name="pull-storm", fact=PullEnded, severity=ERROR, judge=_storm,
+    Rule(name="pull-storm", fact=PullEnded, severity=ERROR, judge=_request_burst,
         clause="ADR-37.36, WIRE.b5 (B005, B023, B025)", right="Wait longer after each refusal; end where asking again cannot help."),
     Rule(name="heartbeats-ignored", fact=Silence, severity=ERROR, judge=_silence,
         clause="ADR-37.38: two missed heartbeats", right="Ask again, or end, when two heartbeats are missed."),
